@@ -1,8 +1,9 @@
 """What the words mean: pure functions over frozen values, exact arithmetic, the standard library only."""
 
-from gpupolicy.domain.balance import balance, balances, queue_order
+from gpupolicy.domain.balance import balance, balances, level_fair_share, queue_order
 from gpupolicy.domain.contract import Contract, protected_s, workload_class
 from gpupolicy.domain.owed import Delivery, Hour, delivery, hours
+from gpupolicy.domain.placing import Claimant, placements
 from gpupolicy.domain.policy import Policy
 from gpupolicy.domain.pyramid import Pyramid
 from gpupolicy.domain.quarter import Quarter, parse_quarter, quarter_of
@@ -17,6 +18,7 @@ from gpupolicy.domain.weights import (
 
 __all__ = [
     "BudgetTree",
+    "Claimant",
     "Contract",
     "Delivery",
     "Hour",
@@ -34,8 +36,10 @@ __all__ = [
     "half_life_of_equal_weight_h",
     "hours",
     "largest_remainder",
+    "level_fair_share",
     "lookback_span",
     "parse_quarter",
+    "placements",
     "protected_s",
     "quarter_of",
     "queue_order",

@@ -20,9 +20,20 @@ def balance(charged: int, entitlement: Fraction, available: int) -> Fraction | N
 
 def balances(tree: BudgetTree, charged: Mapping[str, int], available: int) -> dict[str, Fraction | None]:
     """The balance of every node, by path. `charged` holds what each path was charged itself or below."""
-    return {
-        place.path: balance(charged.get(place.path, 0), place.entitlement, available) for place in tree.places
-    }
+    return {place.path: balance(charged.get(place.path, 0), place.entitlement, available) for place in tree.places}
+
+
+def level_fair_share(share: Fraction, usage: int, *, siblings_share: Fraction, siblings_usage: int) -> Fraction | None:
+    """Slurm's S/U at one level; HIGH goes first, so it is shown only towards Slurm.
+
+    S is the node's part of its siblings' shares, U its part of their usage, all siblings counted with it.
+    None stands for infinity: shares, but no usage. (Slurm's Fair Tree page; case fs-07.)
+    """
+    if share == 0:
+        return Fraction(0)
+    if usage == 0:
+        return None
+    return (share / siblings_share) / Fraction(usage, siblings_usage)
 
 
 def queue_order(tree: BudgetTree, by_path: Mapping[str, Fraction | None]) -> tuple[Place, ...]:

@@ -58,7 +58,12 @@ class Delivery:
 
 
 def hours(
-    entitlement: Fraction, *, available: Sequence[int], demand: Sequence[int], charged: Sequence[int], free: Sequence[int]
+    entitlement: Fraction,
+    *,
+    available: Sequence[int],
+    demand: Sequence[int],
+    charged: Sequence[int],
+    free: Sequence[int],
 ) -> tuple[Hour, ...]:
     """The hours of one node; the four series are equally long, one value an hour."""
     return tuple(

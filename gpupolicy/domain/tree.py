@@ -15,8 +15,8 @@ SEPARATOR = "/"
 class Node:
     """A line of the budget: organization, program, project or researcher.
 
-    `share` is its exact part of the parent's entitlement. `accounts` are the names under which usage
-    logs know it: of a project its scheduler accounts, of a researcher the user name.
+    `share` is its exact part of the parent's entitlement. `accounts` are the names under which usage logs
+    and schedulers know it, its own name if there are none: of a researcher the user name.
     """
 
     name: str
@@ -24,6 +24,11 @@ class Node:
     children: tuple[Node, ...] = ()
     owner: str | None = None
     accounts: tuple[str, ...] = ()
+    is_researcher: bool = False
+
+    @property
+    def known_as(self) -> tuple[str, ...]:
+        return self.accounts or (self.name,)
 
 
 @dataclass(frozen=True, slots=True)

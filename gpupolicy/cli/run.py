@@ -1,0 +1,101 @@
+"""`gpupolicy demo`, `gpupolicy report` and `gpupolicy dashboard`: what people look at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Annotated
+
+import typer
+
+from gpupolicy import assets, cycle
+from gpupolicy.cli.measure import From, NodeName, PolicyFile, To
+from gpupolicy.cli.options import Format, options_of
+from gpupolicy.cli.output import print_json, tell
+from gpupolicy.demo import POLICY, run_demo
+from gpupolicy.errors import InvalidInput
+from gpupolicy.reports import run_report
+from gpupolicy.serving import serve_dashboards
+
+report_app = typer.Typer(help="Notebooks into dated, self-contained HTML reports.", no_args_is_help=True)
+
+DEMO_EXAMPLES = (
+    "Examples: `gpupolicy demo` · `gpupolicy demo --no-serve` · `gpupolicy demo --folder /tmp/demo --port 5007`"
+)
+DASHBOARD_EXAMPLES = "Examples: `gpupolicy dashboard` · `gpupolicy dashboard --store /srv/gpupolicy/store --port 8080`"
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the dashboard; 0 takes any free one.")]
+
+
+def demo(
+    context: typer.Context,
+    serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve the dashboard at the end.")] = True,
+    folder: Annotated[Path, typer.Option(help="Where store, plan and report go.")] = Path("data/demo"),
+    port: Port = 5006,
+) -> None:
+    """The whole way on a sample institute: logs to store, measures, weights, plan, report, dashboard."""
+    options = options_of(context)
+    began = monotonic()
+    made = run_demo(folder, made_at=datetime.now(UTC), tell=lambda line: tell(f"[{monotonic() - began:4.1f} s] {line}"))
+    if options.format is Format.json:
+        print_json({"store": str(made.store), "plan": [str(path) for path in made.plan], "report": str(made.report)})
+    tell(
+        f"\nLook further: gpupolicy --store {made.store} measure delivery (or fairshare, budget show, recommend slurm)"
+    )
+    if serve:
+        serve_dashboards(store=made.store, policy=POLICY, port=port, on_ready=_tell_address)
+
+
+def dashboard(
+    context: typer.Context,
+    policy: PolicyFile = None,
+    port: Port = 5006,
+    address: Annotated[
+        str, typer.Option(help="Address to listen on; only this machine unless you say so.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve the dashboard until Ctrl-C."""
+    serve_dashboards(store=options_of(context).store, policy=policy, port=port, address=address, on_ready=_tell_address)
+
+
+@report_app.command("run", epilog="Example: `gpupolicy report run 01_usage_review --out reports/ --node language`")
+def run(
+    context: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(help="A notebook by its name, or the path of one of your own.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("data/quarters"),
+    from_: From = None,
+    to: To = None,
+    node: NodeName = None,
+    policy: PolicyFile = None,
+) -> None:
+    """Run one notebook and write its report."""
+    options = options_of(context)
+    in_force = policy or cycle.policy_file_for(options.store, at=options.at)
+    given = {"node": node, "starts_at": from_, "ends_at": to, "cluster": options.cluster}
+    parameters = {key: value for key, value in given.items() if value is not None}
+    report = run_report(
+        _notebook(name),
+        {"store": str(options.store.resolve()), "policy": str(in_force.resolve()), **parameters},
+        out_dir=out,
+        progress=tell,
+    )
+    if options.format is Format.json:
+        print_json({"report": str(report.html), "notebook": str(report.executed_notebook)})
+    else:
+        typer.echo(str(report.html))
+
+
+def _notebook(name: str) -> Path:
+    for path in (Path(name), assets.NOTEBOOKS / name, assets.NOTEBOOKS / f"{name}.ipynb"):
+        if path.suffix == ".ipynb" and path.is_file():
+            return path
+    known = ", ".join(sorted(path.stem for path in assets.NOTEBOOKS.glob("*.ipynb")))
+    raise InvalidInput(f"no notebook '{name}'; there are {known}")
+
+
+def _tell_address(address: str) -> None:
+    tell(f"dashboard: {address}   (Ctrl-C ends it)")

@@ -1,0 +1,227 @@
+"""What happened, asked of the store and answered in the words of domain/. SQL adds up; nothing is rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from gpupolicy.domain import BudgetTree, Claimant, Delivery, Hour, Pyramid, Span, full_hour, hours, placements
+from gpupolicy.warehouse.store import Reader
+
+GPU_NS_PER_GPU_S = 10**9
+GPU_NS_PER_GPU_H = 3600 * GPU_NS_PER_GPU_S
+
+_PLACING = pl.Schema({"account": pl.String(), "user_name": pl.String(), "path": pl.String()})
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How far the store reaches: its first hour with usage or demand, and the moment it was last observed."""
+
+    first_hour: datetime
+    observed_until: datetime
+
+    @property
+    def last_hour(self) -> datetime:
+        """The hour that the last observed moment closes or lies in; on the full hour, the one before."""
+        return full_hour(self.observed_until - timedelta(microseconds=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """GPU time a span offers. `hourly`: cluster, gpu_type, hour, installed_gpu_ns, available_gpu_ns."""
+
+    hourly: pl.DataFrame
+
+    @property
+    def installed_gpu_ns(self) -> int:
+        return int(self.hourly["installed_gpu_ns"].cast(pl.Int128).sum())
+
+    @property
+    def available_gpu_ns(self) -> int:
+        return int(self.hourly["available_gpu_ns"].cast(pl.Int128).sum())
+
+    def of(self, cluster: str) -> Capacity:
+        return Capacity(self.hourly.filter(pl.col("cluster") == cluster))
+
+    def by_hour(self) -> pl.DataFrame:
+        """hour, available_gpu_ns over all clusters and types."""
+        return self.hourly.group_by("hour").agg(pl.col("available_gpu_ns").sum()).sort("hour")
+
+
+@dataclass(frozen=True, slots=True)
+class Unmapped:
+    """Usage that no node of the tree answers for."""
+
+    account: str
+    user: str
+    held_gpu_ns: int
+
+
+def extent(reader: Reader, *, cluster: str | None = None) -> Extent | None:
+    """None for a store without runs."""
+    ((first_hour, observed_until),) = reader.rows("extent", {"cluster": cluster})
+    if first_hour is None or observed_until is None:
+        return None
+    return Extent(first_hour.replace(tzinfo=UTC), observed_until.replace(tzinfo=UTC))
+
+
+def clusters(reader: Reader) -> list[str]:
+    return [name for (name,) in reader.rows("clusters")]
+
+
+def placing(reader: Reader, tree: BudgetTree) -> pl.DataFrame:
+    """Where each claimant of the store belongs: account, user_name, path. Those without a place are left out."""
+    claimants: list[Claimant] = reader.rows("claimants")
+    placed = placements(tree, claimants)
+    rows = [(account, user, path) for (account, user), path in placed.items() if path is not None]
+    return pl.DataFrame(rows, schema=_PLACING, orient="row")
+
+
+def capacity(reader: Reader, span: Span, *, cluster: str | None = None) -> Capacity:
+    return Capacity(reader.frame("capacity_hourly", _bounds(span, cluster)))
+
+
+def node_hours(
+    reader: Reader,
+    tree: BudgetTree,
+    path: str,
+    *,
+    span: Span,
+    placing: pl.DataFrame,
+    capacity: Capacity,
+    cluster: str | None = None,
+) -> tuple[Hour, ...]:
+    """One node, hour by hour."""
+    below = [place.path for place in tree.subtree(path)]
+    rows = reader.rows(
+        "node_hourly",
+        _bounds(span, cluster),
+        claimant_node=placing.filter(pl.col("path").is_in(below)),
+        capacity=capacity.by_hour(),
+    )
+    _, available, demand, charged, free = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    return hours(tree[path].entitlement, available=available, demand=demand, charged=charged, free=free)
+
+
+def deliveries(
+    reader: Reader,
+    tree: BudgetTree,
+    *,
+    span: Span,
+    placing: pl.DataFrame,
+    capacity: Capacity,
+    cluster: str | None = None,
+) -> dict[str, Delivery]:
+    """Every node's sums over the span, by path."""
+    claims = [
+        (place.path, str(place.entitlement.numerator), str(place.entitlement.denominator)) for place in tree.places
+    ]
+    rows = reader.rows(
+        "node_delivery",
+        _bounds(span, cluster),
+        claimant_node=placing,
+        lineage=_lineage(tree),
+        capacity=capacity.by_hour(),
+        claims=pl.DataFrame(claims, schema=["path", "numerator", "denominator"], orient="row"),
+    )
+    answered = {str(path): tuple(map(int, amounts)) for path, *amounts in rows}
+    return {place.path: _delivery(place.entitlement, answered.get(place.path, (0,) * 6)) for place in tree.places}
+
+
+def charged(
+    reader: Reader, tree: BudgetTree, *, span: Span, placing: pl.DataFrame, cluster: str | None = None
+) -> dict[str, int]:
+    """What each node was charged in the span, itself or below, in GPU-ns by path."""
+    rows = reader.rows("node_charged", _bounds(span, cluster), claimant_node=placing, lineage=_lineage(tree))
+    return {str(path): int(amount) for path, amount in rows}
+
+
+def pyramids(
+    reader: Reader, tree: BudgetTree, *, span: Span, placing: pl.DataFrame, capacity: Capacity
+) -> dict[str, Pyramid]:
+    """The four ratios of each cluster that the span's capacity names."""
+    usage = {
+        str(name): tuple(map(int, amounts)) for name, *amounts in reader.rows("cluster_usage", _bounds(span, None))
+    }
+    names = capacity.hourly["cluster"].unique().sort().to_list()
+    return {
+        name: _pyramid(
+            capacity.of(name),
+            usage.get(name, (0, 0, 0, 0)),
+            served(
+                deliveries(reader, tree, span=span, placing=placing, capacity=capacity.of(name), cluster=name),
+                tree,
+            ),
+        )
+        for name in names
+    }
+
+
+def served(of_nodes: dict[str, Delivery], tree: BudgetTree) -> Fraction:
+    """The sum over leaves of min(delivered, owed), hour by hour."""
+    return sum((of_nodes[leaf.path].delivered_of_owed for leaf in tree.leaves()), Fraction(0))
+
+
+def all_clusters(of_clusters: Iterable[Pyramid], *, served: Fraction) -> Pyramid:
+    """The pyramid of the whole institute. `served` is that of the whole: a budget may be spent on any cluster."""
+    listed = tuple(of_clusters)
+    return Pyramid(
+        installed=sum(one.installed for one in listed),
+        available=sum(one.available for one in listed),
+        occupied=sum(one.occupied for one in listed),
+        served=served,
+        demand=sum(one.demand for one in listed),
+        measured=sum(one.measured for one in listed),
+        used=sum((one.used for one in listed), Fraction(0)),
+    )
+
+
+def unmapped(reader: Reader, *, span: Span, placing: pl.DataFrame, cluster: str | None = None) -> list[Unmapped]:
+    """Usage without a place in the tree, the largest first."""
+    rows = reader.rows("unmapped", _bounds(span, cluster), claimant_node=placing)
+    return [Unmapped(account, user, int(held)) for account, user, held in rows]
+
+
+def _bounds(span: Span, cluster: str | None) -> dict[str, Any]:
+    return {
+        "starts_at": span.starts_at.replace(tzinfo=None),
+        "ends_at": span.ends_at.replace(tzinfo=None),
+        "cluster": cluster,
+    }
+
+
+def _lineage(tree: BudgetTree) -> pl.DataFrame:
+    rows = [(place.path, above.path) for place in tree.places for above in tree.path_to(place.path)]
+    return pl.DataFrame(rows, schema=["path", "ancestor"], orient="row")
+
+
+def _delivery(entitlement: Fraction, amounts: tuple[int, ...]) -> Delivery:
+    entitled, demand, owed, charged, delivered_of_owed, free = amounts
+    scale = entitlement.denominator
+    return Delivery(
+        entitled=Fraction(entitled, scale),
+        demand=demand,
+        owed=Fraction(owed, scale),
+        delivered=charged,
+        delivered_of_owed=Fraction(delivered_of_owed, scale),
+        free=free,
+    )
+
+
+def _pyramid(capacity: Capacity, usage: tuple[int, ...], served: Fraction) -> Pyramid:
+    occupied, demand, measured, used = usage
+    return Pyramid(
+        capacity.installed_gpu_ns,
+        capacity.available_gpu_ns,
+        occupied,
+        served,
+        demand,
+        measured,
+        Fraction(used),
+    )
