@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
 
 from gpupolicy import __version__, assets, frames, warehouse
 from gpupolicy.domain import (
+    WELL_SERVED,
     BudgetTree,
     Delivery,
     Hour,
@@ -36,7 +36,6 @@ from gpupolicy.recommend import SlurmWeights
 from gpupolicy.schedulers import plan, slurm
 from gpupolicy.warehouse import Capacity, Extent, Loaded, Reader, measures
 
-WELL_SERVED = Fraction(95, 100)
 ALL_CLUSTERS = "all clusters"
 
 

@@ -11,7 +11,7 @@ import typer
 
 from gpupolicy import assets, cycle
 from gpupolicy.cli.measure import From, NodeName, PolicyFile, To
-from gpupolicy.cli.options import Format, options_of
+from gpupolicy.cli.options import Format, options_of, parse_moment
 from gpupolicy.cli.output import print_json, tell
 from gpupolicy.demo import POLICY, run_demo
 from gpupolicy.errors import InvalidInput
@@ -75,7 +75,7 @@ def run(
     """Run one notebook and write its report."""
     options = options_of(context)
     in_force = policy or cycle.policy_file_for(options.store, at=options.at)
-    given = {"node": node, "starts_at": from_, "ends_at": to, "cluster": options.cluster}
+    given = {"node": node, "starts_at": parse_moment(from_), "ends_at": parse_moment(to), "cluster": options.cluster}
     parameters = {key: value for key, value in given.items() if value is not None}
     report = run_report(
         _notebook(name),

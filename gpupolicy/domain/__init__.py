@@ -2,7 +2,7 @@
 
 from gpupolicy.domain.balance import balance, balances, level_fair_share, queue_order
 from gpupolicy.domain.contract import Contract, protected_s, workload_class
-from gpupolicy.domain.owed import Delivery, Hour, delivery, hours
+from gpupolicy.domain.owed import WELL_SERVED, Delivery, Hour, delivery, hours
 from gpupolicy.domain.placing import Claimant, placements
 from gpupolicy.domain.policy import Policy
 from gpupolicy.domain.pyramid import Pyramid
@@ -17,6 +17,7 @@ from gpupolicy.domain.weights import (
 )
 
 __all__ = [
+    "WELL_SERVED",
     "BudgetTree",
     "Claimant",
     "Contract",

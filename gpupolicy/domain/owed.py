@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+WELL_SERVED = Fraction(95, 100)  # the mark at which a team counts as served, in headlines and alerts
+
 
 @dataclass(frozen=True, slots=True)
 class Hour:

@@ -63,6 +63,7 @@ OUTAGES = pl.Schema(
 )
 
 REJECTED = pl.Schema({"line": pl.Int64(), "reason": pl.String(), "detail": pl.String(), "text": pl.String()})
+FLAGGED = pl.Schema({"flag": pl.String(), "workload_id": pl.String(), "line": pl.Int64()})
 IGNORED = pl.Schema({"reason": pl.String(), "rows": pl.Int64(), "example_line": pl.Int64()})
 
 
@@ -75,11 +76,12 @@ class Reading:
     digest: str  # SHA-256 of the bytes
     observed_until: datetime | None  # the moment the log was taken; open runs count up to here
     rows_read: int
-    runs: pl.DataFrame = field(default_factory=lambda: RUNS.to_frame())
-    hosts: pl.DataFrame = field(default_factory=lambda: HOSTS.to_frame())
-    outages: pl.DataFrame = field(default_factory=lambda: OUTAGES.to_frame())
-    rejected: pl.DataFrame = field(default_factory=lambda: REJECTED.to_frame())
-    ignored: pl.DataFrame = field(default_factory=lambda: IGNORED.to_frame())
+    runs: pl.DataFrame = field(default_factory=RUNS.to_frame)
+    hosts: pl.DataFrame = field(default_factory=HOSTS.to_frame)
+    outages: pl.DataFrame = field(default_factory=OUTAGES.to_frame)
+    rejected: pl.DataFrame = field(default_factory=REJECTED.to_frame)
+    ignored: pl.DataFrame = field(default_factory=IGNORED.to_frame)
+    flagged: pl.DataFrame = field(default_factory=FLAGGED.to_frame)  # accepted, with something odd
     notices: tuple[str, ...] = ()
 
     @property

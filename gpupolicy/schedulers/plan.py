@@ -15,11 +15,11 @@ RECORD = "plan.json"
 
 def write_plan(files: Mapping[str, str], out: Path, *, record: Mapping[str, object]) -> list[Path]:
     """Write the files and plan.json beside them; each appears whole. The record gets the digest of every file."""
-    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(files.items())}
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
     document = json.dumps({**record, "files": digests}, indent=1, ensure_ascii=False) + "\n"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return [_write(out / name, text) for name, text in [*sorted(files.items()), (RECORD, document)]]
+        return [_write(out / name, text) for name, text in [*files.items(), (RECORD, document)]]
     except OSError as trouble:
         raise EnvironmentTrouble(f"the plan cannot be written to {out}: {trouble.strerror}") from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -119,19 +119,20 @@ def deliveries(
     cluster: str | None = None,
 ) -> dict[str, Delivery]:
     """Every node's sums over the span, by path."""
-    claims = [
-        (place.path, str(place.entitlement.numerator), str(place.entitlement.denominator)) for place in tree.places
-    ]
     rows = reader.rows(
         "node_delivery",
         _bounds(span, cluster),
         claimant_node=placing,
         lineage=_lineage(tree),
         capacity=capacity.by_hour(),
-        claims=pl.DataFrame(claims, schema=["path", "numerator", "denominator"], orient="row"),
+        claims=_claims(tree),
     )
-    answered = {str(path): tuple(map(int, amounts)) for path, *amounts in rows}
-    return {place.path: _delivery(place.entitlement, answered.get(place.path, (0,) * 6)) for place in tree.places}
+    sums = {node: amounts for node, *amounts in rows}
+    available = capacity.available_gpu_ns
+    return {
+        place.path: _delivery(place.entitlement, available, sums.get(node, [0] * 7))
+        for node, place in enumerate(tree.places)
+    }
 
 
 def charged(
@@ -139,7 +140,8 @@ def charged(
 ) -> dict[str, int]:
     """What each node was charged in the span, itself or below, in GPU-ns by path."""
     rows = reader.rows("node_charged", _bounds(span, cluster), claimant_node=placing, lineage=_lineage(tree))
-    return {str(path): int(amount) for path, amount in rows}
+    paths = [place.path for place in tree.places]
+    return {paths[node]: int(amount) for node, amount in rows}
 
 
 def pyramids(
@@ -197,19 +199,29 @@ def _bounds(span: Span, cluster: str | None) -> dict[str, Any]:
 
 
 def _lineage(tree: BudgetTree) -> pl.DataFrame:
-    rows = [(place.path, above.path) for place in tree.places for above in tree.path_to(place.path)]
-    return pl.DataFrame(rows, schema=["path", "ancestor"], orient="row")
+    """Each path with the numbers of its own node and of all above it; numbers are those of tree.places."""
+    numbers = {place.path: number for number, place in enumerate(tree.places)}
+    rows = [(place.path, numbers[above.path]) for place in tree.places for above in tree.path_to(place.path)]
+    return pl.DataFrame(rows, schema=["path", "node"], orient="row")
 
 
-def _delivery(entitlement: Fraction, amounts: tuple[int, ...]) -> Delivery:
-    entitled, demand, owed, charged, delivered_of_owed, free = amounts
-    scale = entitlement.denominator
+def _claims(tree: BudgetTree) -> pl.DataFrame:
+    """Entitlements as text, because a denominator may be longer than 64 bits."""
+    rows = [
+        (number, str(place.entitlement.numerator), str(place.entitlement.denominator))
+        for number, place in enumerate(tree.places)
+    ]
+    return pl.DataFrame(rows, schema=["node", "numerator", "denominator"], orient="row")
+
+
+def _delivery(entitlement: Fraction, available: int, amounts: Sequence[int]) -> Delivery:
+    demand, charged, free, owed_of_available, owed_of_demand, of_available, of_charged = map(int, amounts)
     return Delivery(
-        entitled=Fraction(entitled, scale),
+        entitled=entitlement * available,
         demand=demand,
-        owed=Fraction(owed, scale),
+        owed=entitlement * owed_of_available + owed_of_demand,
         delivered=charged,
-        delivered_of_owed=Fraction(delivered_of_owed, scale),
+        delivered_of_owed=entitlement * of_available + of_charged,
         free=free,
     )
 

@@ -99,6 +99,7 @@ def _connected(path: Path, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnec
         raise EnvironmentTrouble(f"{path} cannot be opened as a store: {_first_line(trouble)}") from None
     try:
         connection.execute("set TimeZone = 'UTC'")
+        connection.execute("set enable_progress_bar = false")  # it would print into answers and notebooks
         yield connection
     finally:
         connection.close()

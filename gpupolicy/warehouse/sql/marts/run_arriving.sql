@@ -42,10 +42,9 @@ left join stored
     and stg.submitted_at = stored.submitted_at
     and stg.started_at is not distinct from stored.started_at
 left join started
-    on stg.started_at is null
-    and stg.cluster = started.cluster
+    on stg.cluster = started.cluster
     and stg.workload_id = started.workload_id
     and stg.submitted_at = started.submitted_at
 where
     (stored.cluster is null or stg.record > stored.record)
-    and started.cluster is null
+    and (stg.started_at is not null or started.cluster is null)

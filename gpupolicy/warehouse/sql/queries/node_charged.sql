@@ -1,7 +1,7 @@
 -- Grain: one row a node that anything was charged to, itself or below, in the span.
--- Frames: claimant_node (account, user_name, path), lineage (path, ancestor).
+-- Frames: claimant_node (account, user_name, path), lineage (path, node).
 select
-    lineage.ancestor as path,
+    lineage.node,
     sum(out_hourly.charged_gpu_ns) as charged_gpu_ns
 from out_hourly
 inner join claimant_node
@@ -13,4 +13,4 @@ where
     out_hourly.hour >= $starts_at
     and out_hourly.hour < $ends_at
     and ($cluster is null or out_hourly.cluster = $cluster)
-group by lineage.ancestor
+group by lineage.node
