@@ -55,6 +55,14 @@ class Review:
     unmapped_gpu_h: float
 
     @property
+    def teams_ratio(self) -> float | None:
+        """Delivered within owed over owed, summed over the teams at or below the node: the headline of all teams."""
+        is_below = (pl.col("path") == self.node) | pl.col("path").str.starts_with(self.node + "/")
+        below = self.teams.filter(is_below)
+        owed = float(below["owed_gpu_h"].sum())
+        return float(below["delivered_of_owed_gpu_h"].sum()) / owed if owed else None
+
+    @property
     def team_count(self) -> int:
         return self.teams.filter(pl.col("strict_ratio").is_not_null()).height
 

@@ -33,7 +33,7 @@ def run_demo(folder: Path, *, made_at: datetime, tell: Callable[[str], None]) ->
     review = cycle.review(store, POLICY)
     tell(
         f"measured {review.starts_at:%Y-%m-%d} to {review.ends_at:%Y-%m-%d}: "
-        f"{_percent(review.nodes['strict_ratio'][0])} of the owed GPU time was delivered, {review.teams_at_95} of "
+        f"{_percent(review.teams_ratio)} of the GPU time owed to teams was delivered, {review.teams_at_95} of "
         f"{review.team_count} teams got at least 95%, the worst, {review.worst_team}, {_percent(review.worst_ratio)}"
     )
     standing = cycle.fair_share(store, POLICY)

@@ -93,7 +93,7 @@ def teams(nodes: pl.DataFrame) -> pl.DataFrame:
     """The nodes two levels below the organization, or leaves above; best served first, owed nothing last."""
     return (
         nodes.filter((pl.col("depth") == TEAM_DEPTH) | (pl.col("is_leaf") & (pl.col("depth") < TEAM_DEPTH)))
-        .select("path", "owed_gpu_h", "delivered_gpu_h", "strict_ratio", "net_ratio")
+        .select("path", "owed_gpu_h", "delivered_gpu_h", "delivered_of_owed_gpu_h", "strict_ratio", "net_ratio")
         .sort("strict_ratio", "path", descending=[True, False], nulls_last=True)
     )
 

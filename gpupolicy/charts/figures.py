@@ -21,6 +21,8 @@ class Reviewed(Protocol):
     @property
     def nodes(self) -> pl.DataFrame: ...
     @property
+    def teams_ratio(self) -> float | None: ...
+    @property
     def teams_at_95(self) -> int: ...
     @property
     def team_count(self) -> int: ...
@@ -46,7 +48,7 @@ class Figure:
 def headlines(review: Reviewed) -> tuple[Figure, ...]:
     """Was what was owed delivered, to how many teams, to whom least, and how much ran for free."""
     node = review.nodes.row(by_predicate=pl.col("path") == review.node, named=True)
-    return (_delivered(node), _teams(review), _worst(review), _free(node))
+    return (_delivered(review, node), _teams(review), _worst(review), _free(node))
 
 
 def figures(shown: Sequence[Figure]) -> Html:
@@ -59,11 +61,15 @@ def figures(shown: Sequence[Figure]) -> Html:
     return Html(f'{STYLE}<div class="gp-figures">{boxes}</div>')
 
 
-def _delivered(node: dict[str, Any]) -> Figure:
-    ratio, name = node["strict_ratio"], theme.path_words(node["path"])
+def _delivered(review: Reviewed, node: dict[str, Any]) -> Figure:
+    """Summed over the teams of the node; of a researcher, who has none, their own."""
+    name = theme.path_words(node["path"])
+    ratio, whose = review.teams_ratio, "all teams" if node["depth"] == 0 else name
+    if ratio is None:
+        ratio, whose = node["strict_ratio"], name
     if ratio is None:
         return Figure("-", "nothing was owed: no entitlement, or no demand", name)
-    return Figure(theme.percent(ratio), "of owed GPU time delivered", name, ratio)
+    return Figure(theme.percent(ratio), "of owed GPU time delivered", whose, ratio)
 
 
 def _teams(review: Reviewed) -> Figure:

@@ -183,6 +183,7 @@ def _delivery_document(review: cycle.Review, below: pl.DataFrame, options: Optio
         "total": below.row(0, named=True),
         "nodes": below,
         "hourly": review.hourly,
+        "teams_ratio": review.teams_ratio,
         "teams_at_95": review.teams_at_95,
         "team_count": review.team_count,
         "worst_team": review.worst_team,

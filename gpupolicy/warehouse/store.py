@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,9 @@ def _connected(path: Path, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnec
         raise EnvironmentTrouble(f"{path} cannot be opened as a store: {_first_line(trouble)}") from None
     try:
         connection.execute("set TimeZone = 'UTC'")
-        connection.execute("set enable_progress_bar = false")  # it would print into answers and notebooks
+        # a bar would be printed into the answers; a notebook without ipywidgets has none and refuses to say so
+        with suppress(duckdb.InvalidInputException):
+            connection.execute("set enable_progress_bar = false")
         yield connection
     finally:
         connection.close()

@@ -27,6 +27,7 @@ class Review:
     node: str = "lab"
     starts_at: datetime = datetime(2026, 7, 1)
     ends_at: datetime = datetime(2026, 9, 30, 18)
+    teams_ratio: float | None = 0.987
     teams_at_95: int = 13
     team_count: int = 15
     worst_team: str | None = "lab/vision/robotics"
@@ -34,8 +35,9 @@ class Review:
 
 
 def review(*, strict_ratio: float | None = 0.987, delivered: float = 820.0, free: float = 180.0) -> Review:
-    row = {"path": "lab", "strict_ratio": strict_ratio, "delivered_gpu_h": delivered, "free_gpu_h": free}
-    return Review(pl.DataFrame([row], schema_overrides={"strict_ratio": pl.Float64}))
+    row = {"path": "lab", "depth": 0, "strict_ratio": strict_ratio, "delivered_gpu_h": delivered, "free_gpu_h": free}
+    nodes = pl.DataFrame([row], schema_overrides={"strict_ratio": pl.Float64})
+    return Review(nodes, teams_ratio=strict_ratio)
 
 
 def test_every_level_of_every_cluster_has_its_figure_or_says_it_was_not_measured() -> None:
@@ -163,3 +165,11 @@ def test_a_cover_names_quarter_node_and_span_for_people_and_for_the_report() -> 
 
     assert shown["text/plain"] == "2026Q3 · lab · 1 Jul 2026, 00:00 to 30 Sep 2026, 18:00 (UTC)"
     assert shown[charts.COVER_TYPE] == {"quarter": "2026Q3", "ends_on": "2026-09-30"}
+
+
+def test_a_researcher_has_no_teams_and_is_shown_with_their_own_ratio() -> None:
+    row = {"path": "lab/a/t/ada", "depth": 3, "strict_ratio": 0.91, "delivered_gpu_h": 8.0, "free_gpu_h": 2.0}
+
+    delivered, *_ = charts.headlines(Review(pl.DataFrame([row]), node="lab/a/t/ada", teams_ratio=None))
+
+    assert (delivered.value, delivered.detail) == ("91%", "a / t / ada")
