@@ -2,9 +2,9 @@
 
 from gpupolicy.ingest.canonical import FLAGGED, HOSTS, IGNORED, OUTAGES, REJECTED, RUNS, Reading
 from gpupolicy.ingest.capacity import read_capacity
-from gpupolicy.ingest.mapping import TableMapping, load_mapping
 from gpupolicy.ingest.slurm import read_slurm
 from gpupolicy.ingest.table import read_table
+from gpupolicy.ingest.table.mapping import TableMapping, load_mapping
 
 __all__ = [
     "FLAGGED",

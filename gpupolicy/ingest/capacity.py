@@ -10,14 +10,14 @@ from pathlib import Path
 import polars as pl
 
 from gpupolicy.ingest.canonical import HOSTS, OUTAGES, REJECTED, Reading
-from gpupolicy.ingest.cells import read_numbers, told
-from gpupolicy.ingest.csv_lines import csv_batches
 from gpupolicy.ingest.distinct import each_once
 from gpupolicy.ingest.host_states import outage_state
-from gpupolicy.ingest.mapping import NULL_WORDS
 from gpupolicy.ingest.moments import Moments, check_timezone, read_moments, utc_without_zone
 from gpupolicy.ingest.parts import rejected_rows, summed
 from gpupolicy.ingest.records import Batch, Layout, ignored_rows
+from gpupolicy.ingest.table.cells import read_numbers, told
+from gpupolicy.ingest.table.lines import csv_batches
+from gpupolicy.ingest.table.mapping import NULL_WORDS
 from gpupolicy.ingest.text import digest_of, refusal
 
 ANY_HOST = "*"  # a cluster known only by its size

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gpupolicy.errors import UnreadableLog
 from gpupolicy.ingest import Reading, read_slurm
 from gpupolicy.ingest.records import Layout, read_batches
-from gpupolicy.ingest.sacct_lines import mend_sacct
+from gpupolicy.ingest.slurm.lines import mend_sacct
 from gpupolicy.ingest.text import text_blocks
 
 Sacct = Callable[..., Reading]

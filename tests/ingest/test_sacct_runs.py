@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from gpupolicy.ingest import Reading
-from gpupolicy.ingest.sacct_runs import array_tasks
+from gpupolicy.ingest.slurm.runs import array_tasks
 
 One = Callable[..., dict[str, object]]
 Sacct = Callable[..., Reading]

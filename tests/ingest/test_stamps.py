@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gpupolicy.errors import InvalidInput
 from gpupolicy.ingest import Reading
-from gpupolicy.ingest.durations import duration_s, durations_s
 from gpupolicy.ingest.moments import read_moments
+from gpupolicy.ingest.slurm.durations import duration_s, durations_s
 
 AT = datetime(2026, 3, 1, 8)
 

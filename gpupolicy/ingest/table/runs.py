@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import polars as pl
 
 from gpupolicy.ingest.canonical import MOMENT, RUNS
-from gpupolicy.ingest.cells import duration_ms, read_cells, told
-from gpupolicy.ingest.mapping import Moment, Source, TableMapping
 from gpupolicy.ingest.moments import Moments, read_moments
 from gpupolicy.ingest.run_moments import STAMPS, early_start_flags, run_moments
+from gpupolicy.ingest.table.cells import duration_ms, read_cells, told
+from gpupolicy.ingest.table.mapping import Moment, Source, TableMapping
 
 _NO_DURATION = {"eligible_at": "missing_value", "started_at": "unknown_start", "ended_at": "missing_runtime"}
 _SAME_EPOCH_UNIT = r"^\d{9,}$"

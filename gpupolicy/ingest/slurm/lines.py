@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from gpupolicy.ingest.durations import duration_s
 from gpupolicy.ingest.records import Batch, Layout, Line, Mended, read_batches, split_head
-from gpupolicy.ingest.surplus import Fields, prove
+from gpupolicy.ingest.slurm.durations import duration_s
+from gpupolicy.ingest.slurm.surplus import Fields, prove
 from gpupolicy.ingest.text import refusal, text_blocks, tool_error
 
 ASK_SACCT = (

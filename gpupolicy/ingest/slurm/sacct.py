@@ -14,8 +14,8 @@ from gpupolicy.ingest.canonical import RUNS, Reading
 from gpupolicy.ingest.moments import check_timezone
 from gpupolicy.ingest.parts import Part, flagged, reading_of_runs, rejected_rows
 from gpupolicy.ingest.records import Batch, Layout, ignored_rows
-from gpupolicy.ingest.sacct_lines import ASK_SACCT, sacct_batches
-from gpupolicy.ingest.sacct_runs import STAMP_FIELDS, Count, field, newest_moment, sacct_runs, texts
+from gpupolicy.ingest.slurm.lines import ASK_SACCT, sacct_batches
+from gpupolicy.ingest.slurm.runs import STAMP_FIELDS, Count, field, newest_moment, sacct_runs, texts
 from gpupolicy.ingest.text import refusal
 
 FREE_QOS = frozenset({"free"})

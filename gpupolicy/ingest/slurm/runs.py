@@ -9,10 +9,10 @@ from typing import Literal
 import polars as pl
 
 from gpupolicy.ingest.distinct import each_once
-from gpupolicy.ingest.durations import durations_s
 from gpupolicy.ingest.moments import read_moments
 from gpupolicy.ingest.run_moments import STAMPS, early_start_flags, newest_of, run_moments
-from gpupolicy.ingest.tres import counts, gres_gpus, tres_cpus, tres_gpus
+from gpupolicy.ingest.slurm.durations import durations_s
+from gpupolicy.ingest.slurm.tres import counts, gres_gpus, tres_cpus, tres_gpus
 
 Count = Literal["gpus", "cpus"]
 

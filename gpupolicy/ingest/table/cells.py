@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from gpupolicy.ingest.canonical import RUNS
-from gpupolicy.ingest.mapping import Duration, Ratio, Source, TableMapping, Text, Truth, WorkloadId
+from gpupolicy.ingest.table.mapping import Duration, Ratio, Source, TableMapping, Text, Truth, WorkloadId
 
 UNIT_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import polars as pl
 
 from gpupolicy.ingest.canonical import RUNS, Reading
-from gpupolicy.ingest.csv_lines import csv_batches
-from gpupolicy.ingest.mapping import Source, TableMapping, Text
 from gpupolicy.ingest.moments import check_timezone
 from gpupolicy.ingest.parts import Part, flagged, reading_of_runs, rejected_rows
 from gpupolicy.ingest.records import Batch, Layout
 from gpupolicy.ingest.run_moments import newest_of
-from gpupolicy.ingest.table_runs import table_runs
+from gpupolicy.ingest.table.lines import csv_batches
+from gpupolicy.ingest.table.mapping import Source, TableMapping, Text
+from gpupolicy.ingest.table.runs import table_runs
 from gpupolicy.ingest.text import refusal
 
 
