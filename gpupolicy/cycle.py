@@ -184,6 +184,28 @@ def fair_share(
         return _fair_share(reader, in_force, at or extent.observed_until, cluster)
 
 
+def waits(
+    store: Path,
+    policy: Path | None = None,
+    *,
+    node: str | None = None,
+    by_node: bool = False,
+    starts_at: datetime | None = None,
+    ends_at: datetime | None = None,
+    cluster: str | None = None,
+) -> pl.DataFrame:
+    """How long workloads waited, in seconds: of one node by class, or with `by_node` of each node right below it.
+
+    Started, never started and restarted are counted apart; see docs/measures.md for the quantiles.
+    """
+    with _looking(store, policy, starts_at=starts_at, ends_at=ends_at, cluster=cluster) as look:
+        top = look.tree.find(node) if node else look.tree[look.tree.root.name]
+        shown = look.tree.children(top.path) if by_node else (top,)
+        labels = {below.path: one.path for one in shown for below in look.tree.subtree(one.path)}
+        frame = measures.waits(look.reader, span=look.span, placing=look.placing, labels=labels, cluster=look.cluster)
+        return frame.filter(pl.col("class").is_null()).drop("class") if by_node else frame
+
+
 def unmapped(store: Path, policy: Path | None = None, *, cluster: str | None = None) -> pl.DataFrame:
     """Accounts and users of the policy's quarter whom the tree has no place for: account, user, held_gpu_h."""
     with _looking(store, policy, cluster=cluster) as look:

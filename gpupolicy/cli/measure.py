@@ -62,6 +62,17 @@ _PYRAMID = (
     Column("utilization", "utilization", "percent"),
     Column("oversubscription", "demand / available", "ratio"),
 )
+_WAITS = (
+    Column("label", "node"),
+    Column("started", "started", "whole"),
+    Column("p50_s", "median", "wait"),
+    Column("p90_s", "p90", "wait"),
+    Column("p99_s", "p99", "wait"),
+    Column("p90_censored_s", "p90, censored", "wait"),
+    Column("never_started", "never started", "whole"),
+    Column("restarted", "restarted", "whole"),
+    Column("requeue_p50_s", "median after requeue", "wait"),
+)
 _QUEUE = (
     Column("name", "node", "tree"),
     Column("queue_rank", "next in queue", "whole"),
@@ -69,6 +80,11 @@ _QUEUE = (
     Column("charged_gpu_h", "charged (GPU-h)", "gpu_h"),
     Column("entitled_gpu_h", "entitled (GPU-h)", "gpu_h"),
 )
+
+
+class WaitsBy(StrEnum):
+    class_ = "class"
+    node = "node"
 
 
 class By(StrEnum):
@@ -141,6 +157,46 @@ def pyramid(context: typer.Context, from_: From = None, to: To = None, policy: P
         "leaves / occupied. utilization: used / occupied, where measured."
     )
     show(options.format, frame, _PYRAMID, document={"clusters": frame}, title="Pyramid of metrics", note=note)
+
+
+@app.command(
+    epilog="Examples: `gpupolicy measure waits` · `gpupolicy measure waits --by node --from 2026-09-01 --to 2026-10-01`"
+)
+def waits(
+    context: typer.Context,
+    from_: From = None,
+    to: To = None,
+    node: NodeName = None,
+    by: Annotated[WaitsBy, typer.Option(help="A row a class of work, or a node right below --node.")] = WaitsBy.class_,
+    policy: PolicyFile = None,
+) -> None:
+    """How long workloads waited for their first start; waits after a requeue, and those never started, apart."""
+    options = options_of(context)
+    frame = cycle.waits(
+        options.store,
+        policy,
+        node=node,
+        by_node=by is WaitsBy.node,
+        starts_at=parse_moment(from_),
+        ends_at=parse_moment(to),
+        cluster=options.cluster,
+    )
+    shown = frame if by is WaitsBy.node else frame.with_columns(pl.col("class").fill_null("all classes"))
+    columns = _WAITS if by is WaitsBy.node else (_WAITS[0], Column("class", "class"), *_WAITS[1:])
+    show(
+        options.format,
+        shown,
+        columns,
+        document={"waits": frame},
+        title=f"Waits{_of_cluster(options)}",
+        note=_WAITS_NOTE,
+    )
+
+
+_WAITS_NOTE = (
+    "wait: first start less the moment of eligibility. Censored: those never started taken in with what they waited; "
+    "no value where too few have started."
+)
 
 
 def fairshare(context: typer.Context, policy: PolicyFile = None) -> None:

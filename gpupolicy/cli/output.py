@@ -19,6 +19,14 @@ from gpupolicy.cli.options import Format
 _NOTHING = "-"
 
 
+def _wait(seconds: float) -> str:
+    """A wait in the unit that a person would say it in."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 _FORMS: Mapping[str, Callable[[Any], str]] = {
     "text": str,
     "tree": str,
@@ -28,6 +36,7 @@ _FORMS: Mapping[str, Callable[[Any], str]] = {
     "gpu_h": "{:,.0f}".format,
     "whole": "{:,.0f}".format,
     "hour": "{:%Y-%m-%d %H:%M}".format,
+    "wait": _wait,
 }
 
 

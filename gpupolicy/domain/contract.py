@@ -7,6 +7,7 @@ from dataclasses import dataclass
 DEBUG_MAX_GPUS = 8
 DEBUG_MAX_S = 15 * 60
 SMALL_MAX_GPUS = 8
+INTERACTIVE_PARTITION = "interactive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _load_runs(connection: duckdb.DuckDBPyConnection, batch: Batch, batch_id: in
         _stage(connection, name, f"marts/{name}")
     ((new, changed, arriving, staged),) = connection.execute(sql("queries/load_counts")).fetchall()
     if arriving:
-        for name in ("core_run_left", "core_run", "out_hourly"):
+        for name in ("core_run_left", "core_run", "core_claimant", "out_hourly"):
             connection.execute(sql(f"marts/{name}")).fetchall()
     return Loaded(new, changed, staged - new - changed)
 

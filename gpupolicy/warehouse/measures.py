@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from gpupolicy.domain import BudgetTree, Claimant, Delivery, Hour, Pyramid, Span, full_hour, hours, placements
+from gpupolicy.domain.contract import DEBUG_MAX_GPUS, DEBUG_MAX_S, INTERACTIVE_PARTITION, SMALL_MAX_GPUS
 from gpupolicy.warehouse.store import Reader
 
 GPU_NS_PER_GPU_S = 10**9
@@ -188,6 +189,24 @@ def unmapped(reader: Reader, *, span: Span, placing: pl.DataFrame, cluster: str 
     """Usage without a place in the tree, the largest first."""
     rows = reader.rows("unmapped", _bounds(span, cluster), claimant_node=placing)
     return [Unmapped(account, user, int(held)) for account, user, held in rows]
+
+
+def waits(
+    reader: Reader, *, span: Span, placing: pl.DataFrame, labels: Mapping[str, str], cluster: str | None = None
+) -> pl.DataFrame:
+    """Waits of the workloads that became eligible in the span, by label and class; class null is all classes.
+
+    `labels` says under which label each node's waits are shown; nodes without one are left out. Seconds; columns
+    as in sql/queries/waits.sql.
+    """
+    classes = {
+        "debug_max_gpus": DEBUG_MAX_GPUS,
+        "debug_max_s": DEBUG_MAX_S,
+        "small_max_gpus": SMALL_MAX_GPUS,
+        "interactive_partition": INTERACTIVE_PARTITION,
+    }
+    shown = pl.DataFrame(list(labels.items()), schema=["path", "label"], orient="row")
+    return reader.frame("waits", _bounds(span, cluster) | classes, claimant_node=placing, labels=shown)
 
 
 def _bounds(span: Span, cluster: str | None) -> dict[str, Any]:

@@ -51,6 +51,11 @@ create table core_run (
     line bigint not null
 );
 
+create table core_claimant (
+    account varchar not null,
+    user_name varchar not null
+);
+
 create table core_host (
     cluster varchar not null,
     host varchar not null,

@@ -1,4 +1,4 @@
 -- Grain: one row a claimant: an account and user as usage logs name them.
-select distinct account, user_name
-from out_hourly
+select account, user_name
+from core_claimant
 order by account, user_name
