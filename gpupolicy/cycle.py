@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from gpupolicy import __version__, assets, frames, warehouse
+from gpupolicy import __version__, frames, warehouse
 from gpupolicy.domain import (
     WELL_SERVED,
     BudgetTree,
@@ -29,13 +29,14 @@ from gpupolicy.domain import (
     quarter_of,
     queue_order,
 )
-from gpupolicy.errors import NothingMeasured
+from gpupolicy.errors import InvalidInput, NothingMeasured
 from gpupolicy.ingest.canonical import Reading
 from gpupolicy.policyfiles import load_policy, policy_in_force
 from gpupolicy.recommend import SlurmWeights
 from gpupolicy.schedulers import plan, slurm
 from gpupolicy.warehouse import Capacity, Extent, Loaded, Reader, measures
 
+IN_FORCE = Path("data/policies/in_force")  # below the folder one works in; --policy names any other file
 ALL_CLUSTERS = "all clusters"
 
 
@@ -180,6 +181,8 @@ def fair_share(
     """Balance of every node and the order of the queue, `at` taken back to the full hour."""
     with warehouse.reading(store) as reader:
         extent = _extent(reader, store, cluster)
+        if at:
+            _refuse_after_observation(extent, at)
         in_force = _policy(policy, at or extent.last_hour)
         return _fair_share(reader, in_force, at or extent.observed_until, cluster)
 
@@ -311,6 +314,8 @@ def _looking(
         extent = _extent(reader, store, cluster)
         in_force = _policy(policy, starts_at or extent.last_hour)
         span = _span(in_force, extent, starts_at, ends_at)
+        if policy is None:
+            _stay_inside(span, in_force)
         capacity = _capacity(reader, store, span, cluster)
         yield _Look(reader, in_force, span, cluster, measures.placing(reader, in_force.tree), capacity)
 
@@ -320,8 +325,7 @@ def _policy(path: Path | None, at: datetime) -> Policy:
 
 
 def _file_in_force(at: datetime) -> Path:
-    here = Path("data/policies/in_force")
-    return policy_in_force(here if here.is_dir() else assets.POLICIES / "in_force", quarter_of(at))
+    return policy_in_force(IN_FORCE, quarter_of(at))
 
 
 def _extent(reader: Reader, store: Path, cluster: str | None) -> Extent:
@@ -335,6 +339,8 @@ def _extent(reader: Reader, store: Path, cluster: str | None) -> Extent:
 
 
 def _span(policy: Policy, extent: Extent, starts_at: datetime | None, ends_at: datetime | None) -> Span:
+    if ends_at:
+        _refuse_after_observation(extent, ends_at)
     if starts_at and ends_at:
         return Span(full_hour(starts_at), full_hour(ends_at))
     first = max(policy.quarter.starts_at, extent.first_hour)
@@ -345,6 +351,23 @@ def _span(policy: Policy, extent: Extent, starts_at: datetime | None, ends_at: d
             f"{policy.quarter}; give --from and --to"
         )
     return Span(full_hour(starts_at or first), full_hour(ends_at or last))
+
+
+def _refuse_after_observation(extent: Extent, moment: datetime) -> None:
+    """Nothing is known there: to count it would show hours without usage as idle ones."""
+    if full_hour(moment) > full_hour(extent.observed_until):
+        raise InvalidInput(
+            f"{extent.least_observed} was observed until {extent.observed_until:%Y-%m-%d %H:%M}Z; "
+            f"{moment:%Y-%m-%d %H:%M}Z lies after it: load later logs, or look at an earlier moment"
+        )
+
+
+def _stay_inside(span: Span, policy: Policy) -> None:
+    if span.starts_at < policy.quarter.starts_at or span.ends_at > policy.quarter.ends_at:
+        raise InvalidInput(
+            f"{span.starts_at:%Y-%m-%d} to {span.ends_at:%Y-%m-%d} leaves {policy.quarter}, whose policy is in force "
+            "at its start; stay inside the quarter, or name the policy to judge by with --policy"
+        )
 
 
 def _capacity(reader: Reader, store: Path, span: Span, cluster: str | None) -> Capacity:
@@ -370,6 +393,13 @@ def _fair_share(reader: Reader, policy: Policy, at: datetime, cluster: str | Non
 
 
 def _pyramid(look: _Look, of_nodes: dict[str, Delivery]) -> pl.DataFrame:
-    by_cluster = measures.pyramids(look.reader, look.tree, span=look.span, placing=look.placing, capacity=look.capacity)
+    by_cluster = measures.pyramids(
+        look.reader,
+        look.tree,
+        span=look.span,
+        placing=look.placing,
+        capacity=look.capacity,
+        cluster=look.cluster,
+    )
     whole = measures.all_clusters(by_cluster.values(), served=measures.served(of_nodes, look.tree))
     return frames.pyramids({**by_cluster, ALL_CLUSTERS: whole})

@@ -19,6 +19,7 @@ from gpupolicy.domain.policy import DEFAULT_LOOKBACK_H, DEFAULT_MINIMUM_RUNTIME_
 from gpupolicy.errors import InvalidInput, InvalidPolicy
 
 _UNIT_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_FINEST = 10**18  # times a span's GPU-nanoseconds this still fits 128 bits
 _LISTS = ("children", "researchers")
 _NAME = re.compile(r"[^/\s](?:[^/\n]*[^/\s])?")
 _A_SHARE = "a share such as 35%, 0.35 or 7/20"
@@ -262,6 +263,7 @@ def _tree_faults(document: _Document) -> list[_Fault]:
     """What no single field shows: siblings that bear one name or take more than their parent has."""
     root = document.value.get("tree")
     faults = [fault for path, node in _nodes(root, ("tree",)) for fault in _sibling_faults(document, path, node)]
+    faults += _account_faults(document, root) + _fineness_faults(document, root, ("tree",), Fraction(1))
     if isinstance(root, dict) and _share_or_zero(root) not in {0, 1}:
         where = _named(document.value, ("tree", "share"))
         faults.append(_Fault(document.line_of(("tree", "share")), f"{where}: the root holds 100%"))
@@ -309,6 +311,38 @@ def _sibling_faults(document: _Document, path: _Steps, node: dict[str, Any]) -> 
             )
         )
     return faults
+
+
+def _account_faults(document: _Document, root: object) -> list[_Fault]:
+    """An account that two nodes claim would leave its usage to neither."""
+    first: dict[str, _Steps] = {}
+    faults = []
+    for path, node in _nodes(root, ("tree",)):
+        accounts = node.get("accounts")
+        for account in accounts if isinstance(accounts, list) else []:
+            before = first.setdefault(str(account).casefold(), path)
+            if before != path:
+                other = f"{_named(document.value, before)} on line {document.line_of(before)}"
+                where = f"{_named(document.value, path)}: accounts"
+                faults.append(
+                    _Fault(document.line_of((*path, "accounts")), f"{where}: '{account}' is that of {other} too")
+                )
+    return faults
+
+
+def _fineness_faults(document: _Document, node: object, path: _Steps, above: Fraction) -> list[_Fault]:
+    """Shares whose product has more digits than exact sums in the store can bear; the topmost such node is told."""
+    if not isinstance(node, dict):
+        return []
+    entitlement = above * _share_or_zero(node)
+    if entitlement.denominator > _FINEST:
+        where = _named(document.value, (*path, "share"))
+        return [
+            _Fault(document.line_of((*path, "share")), f"{where}: too many digits down the tree; write it with fewer")
+        ]
+    return [
+        fault for below, child in _below(node, path) for fault in _fineness_faults(document, child, below, entitlement)
+    ]
 
 
 def _share_or_zero(child: dict[str, Any]) -> Fraction:

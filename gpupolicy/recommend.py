@@ -43,7 +43,7 @@ def recommend_slurm(policy: Policy, *, scale: int = DEFAULT_SCALE) -> SlurmWeigh
         half_life_of_equal_mean_age_h=mean_age_h,
         half_life_of_equal_weight_h=half_life_of_equal_weight_h(policy.lookback_h),
         slurm_conf=_slurm_conf(mean_age_h),
-        cannot_express=_cannot_express(policy),
+        cannot_express=_cannot_express(policy, shares),
     )
 
 
@@ -70,7 +70,7 @@ def _rounding_errors(tree: BudgetTree, shares: dict[str, int]) -> dict[str, Frac
     return errors
 
 
-def _cannot_express(policy: Policy) -> tuple[str, ...]:
+def _cannot_express(policy: Policy, shares: dict[str, int]) -> tuple[str, ...]:
     days = policy.lookback_h / 24
     sentences = [
         f"Slurm has no sliding window: usage fades and never quite ends; the policy forgets it after {days:g} days.",
@@ -82,7 +82,10 @@ def _cannot_express(policy: Policy) -> tuple[str, ...]:
         sentences.append(
             f"What {', '.join(keeping)} keep unassigned cannot be held back: their children share all of it."
         )
-    starved = [place.path for place in policy.tree.places if place.node.share == 0]
+    starved = [path for path, number in shares.items() if number == 0]
     if starved:
         sentences.append(f"A share of 0 starves in Slurm: {', '.join(starved)} run only when nobody else waits.")
+    lost = [path for path in starved if policy.tree[path].node.share > 0]
+    if lost:
+        sentences.append(f"Of these {', '.join(lost)} were given a share that rounds to 0; a larger --scale keeps it.")
     return tuple(sentences)

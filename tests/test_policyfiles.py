@@ -30,6 +30,7 @@ tree:
         - {name: cy, share: 100%}
 """
 
+HEAD = "quarter: 2026Q4\ntree:\n  name: a\n  children:\n"
 BAD = """\
 quarter: 2026Q9
 lookbak: 7d
@@ -120,6 +121,14 @@ def test_all_faults_of_a_file_come_at_once_with_line_and_node() -> None:
         (
             "quarter: 2026Q4\nlookback: 7\ntree: {name: a}",
             "p.yaml:2: lookback: '7' is not a duration such as 7d, 8h, 15min or 30s",
+        ),
+        (
+            HEAD + "  - {name: b, share: 1/2, accounts: [X]}\n  - {name: c, share: 1/2, accounts: [x]}",
+            "p.yaml:6: a/c: accounts: 'x' is that of a/b on line 5 too",
+        ),
+        (
+            HEAD + "  - {name: b, share: 0.3333333333, children: [{name: c, share: 0.3333333333}]}",
+            "p.yaml:5: a/b/c: share: too many digits down the tree; write it with fewer",
         ),
         ("a: [\n", "p.yaml:2: this is not YAML: expected the node content, but found '<stream end>'"),
     ],

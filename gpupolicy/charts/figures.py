@@ -63,10 +63,10 @@ def figures(shown: Sequence[Figure]) -> Html:
 
 def _delivered(review: Reviewed, node: dict[str, Any]) -> Figure:
     """Summed over the teams of the node; of a researcher, who has none, their own."""
-    name = theme.path_words(node["path"])
-    ratio, whose = review.teams_ratio, "all teams" if node["depth"] == 0 else name
-    if ratio is None:
-        ratio, whose = node["strict_ratio"], name
+    name, own = theme.path_words(node["path"]), node["strict_ratio"]
+    ratio, whose = review.teams_ratio, f"all teams of {name}; as one node {theme.percent(own, digits=1)}"
+    if ratio is None or ratio == own:
+        ratio, whose = own, name
     if ratio is None:
         return Figure("-", "nothing was owed: no entitlement, or no demand", name)
     return Figure(theme.percent(ratio), "of owed GPU time delivered", whose, ratio)

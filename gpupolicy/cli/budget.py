@@ -13,7 +13,7 @@ from gpupolicy.cli.measure import PolicyFile
 from gpupolicy.cli.options import Options, options_of
 from gpupolicy.cli.output import Column, show, tell
 from gpupolicy.domain import Policy
-from gpupolicy.errors import StoreMissing
+from gpupolicy.errors import InvalidPolicy, StoreMissing
 from gpupolicy.policyfiles import load_policy
 from gpupolicy.warehouse import GPU_NS_PER_GPU_H
 
@@ -68,7 +68,14 @@ def check(
 ) -> None:
     """Read policy files and tell every fault, with its line."""
     options = options_of(context)
-    rows = [{"file": str(path), **_summary(load_policy(path))} for path in files]
+    rows, faults = [], []
+    for path in files:
+        try:
+            rows.append({"file": str(path), **_summary(load_policy(path))})
+        except InvalidPolicy as invalid:
+            faults += invalid.faults
+    if faults:
+        raise InvalidPolicy(faults)
     columns = (
         Column("file", "file"),
         Column("quarter", "quarter"),

@@ -112,7 +112,7 @@ def delivery(
         policy,
         node=node,
         starts_at=parse_moment(from_),
-        ends_at=parse_moment(to),
+        ends_at=parse_moment(to) or options.at,
         cluster=options.cluster,
     )
     below = _subtree(review.nodes, review.node)
@@ -149,7 +149,7 @@ def pyramid(context: typer.Context, from_: From = None, to: To = None, policy: P
         options.store,
         policy,
         starts_at=parse_moment(from_),
-        ends_at=parse_moment(to),
+        ends_at=parse_moment(to) or options.at,
         cluster=options.cluster,
     )
     note = (
@@ -178,7 +178,7 @@ def waits(
         node=node,
         by_node=by is WaitsBy.node,
         starts_at=parse_moment(from_),
-        ends_at=parse_moment(to),
+        ends_at=parse_moment(to) or options.at,
         cluster=options.cluster,
     )
     shown = frame if by is WaitsBy.node else frame.with_columns(pl.col("class").fill_null("all classes"))
@@ -239,12 +239,12 @@ def _delivery_document(review: cycle.Review, below: pl.DataFrame, options: Optio
         "total": below.row(0, named=True),
         "nodes": below,
         "hourly": review.hourly,
-        "teams_ratio": review.teams_ratio,
+        "teams_ratio": review.teams_ratio,  # of the teams at or below the node; what follows is of all teams
         "teams_at_95": review.teams_at_95,
         "team_count": review.team_count,
         "worst_team": review.worst_team,
         "worst_ratio": review.worst_ratio,
-        "unmapped_gpu_h": review.unmapped_gpu_h,
+        "unmapped_gpu_h": review.unmapped_gpu_h,  # of all nodes, whichever is looked at
     }
 
 

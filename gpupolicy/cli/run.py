@@ -7,12 +7,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from gpupolicy import assets, cycle
 from gpupolicy.cli.measure import From, NodeName, PolicyFile, To
 from gpupolicy.cli.options import Format, options_of, parse_moment
-from gpupolicy.cli.output import print_json, tell
+from gpupolicy.cli.output import Column, show, tell
 from gpupolicy.demo import POLICY, run_demo
 from gpupolicy.errors import InvalidInput
 from gpupolicy.reports import run_report
@@ -38,8 +39,7 @@ def demo(
     options = options_of(context)
     began = monotonic()
     made = run_demo(folder, made_at=datetime.now(UTC), tell=lambda line: tell(f"[{monotonic() - began:4.1f} s] {line}"))
-    if options.format is Format.json:
-        print_json({"store": str(made.store), "plan": [str(path) for path in made.plan], "report": str(made.report)})
+    _show_paths(options.format, store=made.store, plan=made.plan[0].parent, report=made.report)
     tell(
         f"\nLook further: gpupolicy --store {made.store} measure delivery (or fairshare, budget show, recommend slurm)"
     )
@@ -83,10 +83,13 @@ def run(
         out_dir=out,
         progress=tell,
     )
-    if options.format is Format.json:
-        print_json({"report": str(report.html), "notebook": str(report.executed_notebook)})
-    else:
-        typer.echo(str(report.html))
+    _show_paths(options.format, report=report.html, notebook=report.executed_notebook)
+
+
+def _show_paths(form: Format, **paths: Path) -> None:
+    document = {what: str(path) for what, path in paths.items()}
+    frame = pl.DataFrame({"what": document.keys(), "path": document.values()})
+    show(form, frame, (Column("what", "made"), Column("path", "where")), document=document)
 
 
 def _notebook(name: str) -> Path:

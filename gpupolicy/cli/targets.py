@@ -12,7 +12,7 @@ import typer
 from gpupolicy import cycle
 from gpupolicy.cli.measure import PolicyFile
 from gpupolicy.cli.options import Format, options_of
-from gpupolicy.cli.output import Column, print_json, show, tell
+from gpupolicy.cli.output import Column, show, tell
 from gpupolicy.domain import Policy
 from gpupolicy.errors import InvalidInput, StoreMissing
 from gpupolicy.recommend import DEFAULT_SCALE, SlurmWeights, recommend_slurm
@@ -65,12 +65,13 @@ def plan(
     clusters = [options.cluster] if options.cluster else _clusters(options.store)
     written = cycle.plan_slurm(in_force, weights, clusters=clusters, out=out, made_at=datetime.now(UTC))
     if options.format is Format.table:
-        tell(f"planned for {', '.join(clusters)}; nothing was applied. Look at each first:")
+        tell(f"planned for {', '.join(clusters)}; nothing was applied. Look at each first, such as")
         tell(f"  printf 'n\\n' | sacctmgr load file={written[0]}")
         for path in written:
             typer.echo(str(path))
     else:
-        print_json({"clusters": clusters, "files": [str(path) for path in written]})
+        files = pl.DataFrame({"file": [str(path) for path in written]})
+        show(options.format, files, (), document={"clusters": clusters, "files": files["file"].to_list()})
 
 
 def _clusters(store: Path) -> list[str]:

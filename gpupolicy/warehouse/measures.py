@@ -22,10 +22,14 @@ _PLACING = pl.Schema({"account": pl.String(), "user_name": pl.String(), "path": 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far the store reaches: its first hour with usage or demand, and the moment it was last observed."""
+    """How far the store reaches: its first hour with usage or demand, and the moment up to which all was observed.
+
+    Of several clusters the one that was observed least far decides; it is named, so that a reader can tell.
+    """
 
     first_hour: datetime
     observed_until: datetime
+    least_observed: str
 
     @property
     def last_hour(self) -> datetime:
@@ -66,10 +70,13 @@ class Unmapped:
 
 def extent(reader: Reader, *, cluster: str | None = None) -> Extent | None:
     """None for a store without runs."""
-    ((first_hour, observed_until),) = reader.rows("extent", {"cluster": cluster})
-    if first_hour is None or observed_until is None:
+    rows = reader.rows("extent", {"cluster": cluster})
+    firsts = [first_hour for _, first_hour, _, _ in rows if first_hour is not None]
+    if not firsts:
         return None
-    return Extent(first_hour.replace(tzinfo=UTC), observed_until.replace(tzinfo=UTC))
+    there = [row for row in rows if not row[3]] or rows
+    least, _, observed_until, _ = min(there, key=lambda row: row[2])
+    return Extent(min(firsts).replace(tzinfo=UTC), observed_until.replace(tzinfo=UTC), least)
 
 
 def clusters(reader: Reader) -> list[str]:
@@ -146,22 +153,29 @@ def charged(
 
 
 def pyramids(
-    reader: Reader, tree: BudgetTree, *, span: Span, placing: pl.DataFrame, capacity: Capacity
+    reader: Reader,
+    tree: BudgetTree,
+    *,
+    span: Span,
+    placing: pl.DataFrame,
+    capacity: Capacity,
+    cluster: str | None = None,
 ) -> dict[str, Pyramid]:
     """The four ratios of each cluster that the span's capacity names."""
-    usage = {
-        str(name): tuple(map(int, amounts)) for name, *amounts in reader.rows("cluster_usage", _bounds(span, None))
-    }
+    bounds = _bounds(span, cluster)
+    leaves = [(leaf.path, str(leaf.entitlement.numerator), str(leaf.entitlement.denominator)) for leaf in tree.leaves()]
+    rows = reader.rows(
+        "cluster_served",
+        bounds,
+        claimant_node=placing,
+        capacity=capacity.by_hour(),
+        claims=pl.DataFrame(leaves, schema=["path", "numerator", "denominator"], orient="row"),
+    )
+    served_there = {str(name): int(amount) for name, amount in rows}
+    usage = {str(name): tuple(map(int, amounts)) for name, *amounts in reader.rows("cluster_usage", bounds)}
     names = capacity.hourly["cluster"].unique().sort().to_list()
     return {
-        name: _pyramid(
-            capacity.of(name),
-            usage.get(name, (0, 0, 0, 0)),
-            served(
-                deliveries(reader, tree, span=span, placing=placing, capacity=capacity.of(name), cluster=name),
-                tree,
-            ),
-        )
+        name: _pyramid(capacity.of(name), usage.get(name, (0, 0, 0, 0)), Fraction(served_there.get(name, 0)))
         for name in names
     }
 

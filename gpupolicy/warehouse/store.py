@@ -36,12 +36,14 @@ class Reader:
     ) -> list[tuple[Any, ...]]:
         """The answer of sql/queries/QUESTION.sql as Python values; whole numbers stay exact."""
         self._register(frames)
-        return self._connection.execute(sql(f"queries/{question}"), dict(parameters or {})).fetchall()
+        with _told_as_ours(question):
+            return self._connection.execute(sql(f"queries/{question}"), dict(parameters or {})).fetchall()
 
     def frame(self, question: str, parameters: Mapping[str, Any] | None = None, **frames: pl.DataFrame) -> pl.DataFrame:
         """The answer of sql/queries/QUESTION.sql as a frame."""
         self._register(frames)
-        return self._connection.sql(sql(f"queries/{question}"), params=dict(parameters or {})).pl()
+        with _told_as_ours(question):
+            return self._connection.sql(sql(f"queries/{question}"), params=dict(parameters or {})).pl()
 
     def _register(self, frames: Mapping[str, pl.DataFrame]) -> None:
         for name, frame in frames.items():
@@ -72,14 +74,24 @@ def writing(store: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         with _connected(store / USAGE, read_only=False) as connection:
             _migrate(store, connection)
             connection.execute("begin")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("rollback")
-                raise
-            connection.execute("commit")
-            connection.execute("checkpoint")
+            with _told_as_ours(f"{store} was left as it was"):
+                try:
+                    yield connection
+                except BaseException:
+                    connection.execute("rollback")
+                    raise
+                connection.execute("commit")
+                connection.execute("checkpoint")
         _publish(store)
+
+
+@contextmanager
+def _told_as_ours(what: str) -> Iterator[None]:
+    """DuckDB's complaints end a command as trouble of the store, not as a traceback."""
+    try:
+        yield
+    except duckdb.Error as trouble:
+        raise EnvironmentTrouble(f"the store cannot do this: {_first_line(trouble)} ({what})") from trouble
 
 
 def sql(name: str) -> str:

@@ -43,27 +43,24 @@ def fairshare(folder: Path, expected: Mapping[str, Any], scratch: Path) -> Answe
 
 def export(folder: Path, expected: Mapping[str, Any], scratch: Path) -> Answer:  # noqa: ARG001 - all areas alike
     given = json.loads((folder / "input.json").read_text())
-    if isinstance(given, list):
-        return _names(given)
-    if "weights" in given:
-        return _share_numbers(given)
-    if "nodes" in given and expected.get("target") == "slurm":
-        return _collisions(given["nodes"])
-    raise NotAnswered(f"{expected['id']} is for another target")
+    answers = {"EX-01": _names, "EX-02": _share_numbers, "EX-03": _collisions}
+    if expected["id"] not in answers:
+        raise NotAnswered(f"{expected['id']} is for another target")
+    return answers[expected["id"]](given)
 
 
 def budget(folder: Path, expected: Mapping[str, Any], scratch: Path) -> Answer:
+    if expected["id"] not in {"BU-01", "BU-06"}:
+        raise NotAnswered(f"{expected['id']} needs the ledger")
     given = json.loads((folder / "input.json").read_text())
-    if "percent" in expected:
+    if expected["id"] == "BU-01":
         return {
             "percent": {name: _percents(weights) for name, weights in given.items()},
             "order_of_input_matters": any(
                 _percents(dict(reversed(weights.items()))) != _percents(weights) for weights in given.values()
             ),
         }
-    if "absolute_share" in expected:
-        return _claims(given["shares"], folder / "capacity.csv", expected["params"]["quarter"], scratch)
-    raise NotAnswered(f"{expected['id']} needs the ledger")
+    return _claims(given["shares"], folder / "capacity.csv", expected["params"]["quarter"], scratch)
 
 
 ANSWERS: Mapping[str, Callable[[Path, Mapping[str, Any], Path], Answer]] = {
@@ -177,7 +174,8 @@ def _share_outcome(raw: str) -> str:
     return "accepted" if number else "accepted:starves"
 
 
-def _collisions(paths: list[str]) -> Answer:
+def _collisions(given: Mapping[str, list[str]]) -> Answer:
+    paths = given["nodes"]
     tree = _tree(dict.fromkeys(["org", *paths], "1/8"))
     try:
         slurm.associations(tree, whole_shares(tree, 100))

@@ -156,3 +156,53 @@ def test_a_name_that_slurm_cannot_take_leaves_no_plan_behind(gpupolicy, files: P
     assert "org/a b" in told.err
     assert "org/x;y" in told.err
     assert not (files / "plan").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fairshare", "--at", "2026-03-05"),
+        ("measure", "delivery", "--to", "2026-03-05"),
+        ("measure", "waits", "--at", "2026-03-05"),
+    ],
+)
+def test_a_moment_that_nobody_has_observed_yet_is_refused(
+    gpupolicy, files: Path, store: Path, words: tuple[str, ...]
+) -> None:
+    told = gpupolicy(*words, "--store", store, "--policy", files / "policy.yaml")
+
+    assert (told.code, told.out) == (2, "")
+    assert "c was observed until 2026-03-02 00:00Z" in told.err
+
+
+def test_without_a_policy_file_nobody_elses_is_used(gpupolicy, files: Path, store: Path, monkeypatch) -> None:
+    monkeypatch.chdir(files)
+
+    told = gpupolicy("fairshare", "--store", store)
+
+    assert told.code == 2
+    assert "--policy FILE" in told.err
+
+
+def test_a_span_over_two_quarters_asks_by_which_policy_to_judge(
+    gpupolicy, files: Path, store: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(files)
+    (files / "data/policies/in_force").mkdir(parents=True)
+    (files / "policy.yaml").rename(files / "data/policies/in_force/2026Q1.yaml")
+
+    told = gpupolicy("measure", "delivery", "--store", store, "--from", "2025-12-01", "--to", "2026-03-02")
+
+    assert told.code == 2
+    assert "--policy" in told.err
+
+
+def test_faults_of_several_policy_files_come_at_once(gpupolicy, files: Path) -> None:
+    for name in ("one.yaml", "two.yaml"):
+        (files / name).write_text("quarter: never\ntree: {name: org}")
+
+    told = gpupolicy("budget", "check", files / "one.yaml", files / "two.yaml")
+
+    assert told.code == 2
+    assert "one.yaml:1: quarter" in told.err
+    assert "two.yaml:1: quarter" in told.err

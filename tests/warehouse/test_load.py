@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_store import at, load
 
+from gpupolicy.errors import EnvironmentTrouble
 from gpupolicy.warehouse import reading
 
 HOUR = timedelta(hours=1)
@@ -193,7 +194,7 @@ def test_nothing_of_a_failed_load_is_kept(tmp_path: Path) -> None:
     load(tmp_path, [good], observed_until=at(2))
     before = (hourly(tmp_path), runs_held(tmp_path))
 
-    with pytest.raises(Exception, match="DECIMAL"):
+    with pytest.raises(EnvironmentTrouble, match="was left as it was"):
         load(
             tmp_path,
             [{**good, "workload_id": "2"}, {**good, "workload_id": "3", "gpus": 1e30}],
@@ -201,3 +202,20 @@ def test_nothing_of_a_failed_load_is_kept(tmp_path: Path) -> None:
         )
 
     assert (hourly(tmp_path), runs_held(tmp_path)) == before
+
+
+def test_every_run_names_a_batch_on_record_and_a_line_of_its_file(tmp_path: Path) -> None:
+    runs = [
+        {"workload_id": str(number), "account": "a", "gpus": 1, "started_at": at(1), "ended_at": at(1, 1)}
+        for number in "123"
+    ]
+    load(tmp_path, runs, observed_until=at(2))
+    load(tmp_path, runs, observed_until=at(3))  # a later log of the same, finished runs
+    load(tmp_path, [runs[0] | {"workload_id": "4"}], observed_until=at(4))
+
+    with reading(tmp_path) as reader:
+        rows = reader._connection.execute(
+            "select workload_id, batch_id, line, accepted from core_run join batch using (batch_id) order by all"
+        ).fetchall()
+
+    assert rows == [("1", 1, 1, 3), ("2", 1, 2, 3), ("3", 1, 3, 3), ("4", 2, 1, 1)]

@@ -159,3 +159,63 @@ def test_a_size_gives_way_to_named_hosts_of_the_same_cluster(tmp_path: Path) -> 
     load(tmp_path, hosts=[SIZE, {"host": "n1", "gpus": 8, "valid_from": at(1)}])
 
     assert gpu_h(capacity_of(tmp_path), "installed_gpu_ns") == [8] * 6
+
+
+def test_a_size_that_is_listed_anew_replaces_the_one_before(tmp_path: Path) -> None:
+    later = {"host": "*", "gpus": 32, "valid_from": at(1, 3)}
+    load(tmp_path, hosts=[SIZE, later])
+
+    assert gpu_h(capacity_of(tmp_path), "installed_gpu_ns") == [16, 16, 16, 32, 32, 32]
+
+
+def test_a_gpu_type_is_one_type_however_it_is_spelt(tmp_path: Path) -> None:
+    load(tmp_path, hosts=[{"host": "h1", "gpus": 8, "gpu_type": "h100", "valid_from": at(1)}])
+    load(tmp_path, hosts=[{"host": "h1", "gpus": 4, "gpu_type": "H100", "valid_from": at(1, 2)}])
+
+    assert gpu_h(capacity_of(tmp_path), "installed_gpu_ns") == [8, 8, 4, 4, 4, 4]
+
+
+def test_an_outage_without_an_end_lasts_as_far_as_its_cluster_was_observed(tmp_path: Path) -> None:
+    outage = {"host": "n1", "state": "down", "started_at": at(1, 1), "ended_at": None}
+    run = {"workload_id": "1", "account": "b", "gpus": 1, "started_at": at(1), "ended_at": at(1, 1)}
+    load(
+        tmp_path,
+        [run],
+        hosts=[{"host": "n1", "gpus": 8, "valid_from": at(1)}],
+        outages=[outage],
+        observed_until=at(1, 3),
+    )
+
+    assert gpu_h(capacity_of(tmp_path), "available_gpu_ns") == [8, 0, 0, 8, 8, 8]
+
+
+def test_the_cluster_observed_least_far_decides_unless_all_its_hosts_have_left(tmp_path: Path) -> None:
+    run = {"workload_id": "1", "account": "b", "gpus": 1, "started_at": at(1), "ended_at": at(1, 1)}
+    load(tmp_path, [run], hosts=[SIZE], observed_until=at(1, 4))
+    load(tmp_path, [run | {"cluster": "d"}], hosts=[SIZE | {"cluster": "d"}], observed_until=at(1, 9))
+    gone = SIZE | {"cluster": "old", "valid_to": at(1, 2)}
+    load(tmp_path, [run | {"cluster": "old"}], hosts=[gone], observed_until=at(1, 2))
+
+    with reading(tmp_path) as reader:
+        extent = measures.extent(reader)
+
+    assert extent is not None
+    assert (extent.least_observed, extent.observed_until.hour) == ("c", 4)
+
+
+def test_what_a_leaf_got_within_its_owed_is_divided_among_clusters_by_what_it_held_there(tmp_path: Path) -> None:
+    run = {"workload_id": "1", "account": "b", "gpus": 3, "started_at": at(1), "ended_at": at(1, 1)}
+    size = {"host": "*", "gpus": 7, "valid_from": at(1)}
+    load(
+        tmp_path, [run, run | {"cluster": "d", "gpus": 1}], hosts=[size, size | {"cluster": "d"}], observed_until=at(2)
+    )
+
+    with reading(tmp_path) as reader:
+        placing, capacity = measures.placing(reader, TREE), measures.capacity(reader, SPAN)
+        pyramids = measures.pyramids(reader, TREE, span=SPAN, placing=placing, capacity=capacity)
+
+    # b may claim a seventh of 14 GPUs: 2 of the 4 it held, of which three quarters stood on c
+    assert {name: one.served / GPU_NS_PER_GPU_H for name, one in pyramids.items()} == {
+        "c": Fraction(3, 2),
+        "d": Fraction(1, 2),
+    }

@@ -6,6 +6,8 @@ with stored as (
         workload_id,
         submitted_at,
         started_at,
+        batch_id,
+        line,
         struct_pack(
             eligible_at := eligible_at, ended_at := ended_at, gpus := gpus, gpu_type := gpu_type,
             account := account, user_name := user_name, partition := partition, qos := qos, state := state,
@@ -31,10 +33,12 @@ started as (
 )
 
 select
-    stg.* exclude (content, record),
+    stg.* exclude (content, record, batch_id, line),
     stored.cluster is null as is_new,
-    -- a finished run seen again in a later log: only the moment it was last seen moves
-    stored.cluster is not null and stg.ended_at is not null and stg.content = stored.content as is_confirmed
+    -- a finished run seen again in a later log: only the moment it was last seen moves, it stays where it came from
+    stored.cluster is not null and stg.ended_at is not null and stg.content = stored.content as is_confirmed,
+    case when is_confirmed then stored.batch_id else stg.batch_id end as batch_id,
+    case when is_confirmed then stored.line else stg.line end as line
 from stg_runs as stg
 left join stored
     on stg.cluster = stored.cluster

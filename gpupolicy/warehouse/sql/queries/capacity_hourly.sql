@@ -1,29 +1,56 @@
 -- Grain: one row a cluster, GPU type and hour of the span: GPU time installed and available.
 -- Available is installed less the union of a host's outages (case ca-03); a draining host still counts,
--- until it is drained. A cluster known only by its size has the host '*', which gives way to named hosts.
--- Levels are swept as in hourly_delta.
-with hosts as (
+-- until it is drained. A cluster known only by its size has the host '*', which gives way to named hosts. A host
+-- stays as it is until it leaves or is listed anew. An outage without an end lasts as far as its cluster was
+-- observed, not for ever. Levels are swept as in hourly_delta.
+with listed as (
     select
-        host.cluster,
-        host.host,
-        host.gpu_type,
-        cast(cast(host.gpus as decimal(28, 6)) * 1000000 as bigint) as level,
-        greatest(host.valid_from, cast($starts_at as timestamp)) as from_at,
-        least(coalesce(host.valid_to, cast($ends_at as timestamp)), cast($ends_at as timestamp)) as to_at
-    from core_host as host
+        *,
+        lead(valid_from) over (partition by cluster, host, gpu_type order by valid_from) as listed_anew_at
+    from core_host
+),
+
+hosts as (
+    select
+        cluster,
+        host,
+        gpu_type,
+        cast(cast(gpus as decimal(28, 6)) * 1000000 as bigint) as level,
+        greatest(valid_from, cast($starts_at as timestamp)) as from_at,
+        -- least passes over what is null
+        least(valid_to, listed_anew_at, cast($ends_at as timestamp)) as to_at
+    from listed
     where
-        ($cluster is null or host.cluster = $cluster)
-        and (host.host <> '*' or host.cluster not in (select cluster from core_host where host <> '*'))
+        ($cluster is null or cluster = $cluster)
+        and (host <> '*' or cluster not in (select cluster from core_host where host <> '*'))
+),
+
+observed as (
+    select cluster, max(observed_until) as observed_until
+    from core_run
+    group by cluster
+),
+
+outages as (
+    select
+        outage.cluster,
+        outage.host,
+        outage.started_at,
+        greatest(
+            outage.started_at, coalesce(outage.ended_at, observed.observed_until, cast($ends_at as timestamp))
+        ) as ended_at
+    from core_outage as outage
+    left join observed
+        on outage.cluster = observed.cluster
+    where outage.state <> 'draining'
 ),
 
 outage_edges as (
     select cluster, host, started_at as edge_at, 1 as step
-    from core_outage
-    where state <> 'draining'
+    from outages
     union all
-    select cluster, host, coalesce(ended_at, cast($ends_at as timestamp)) as edge_at, -1 as step
-    from core_outage
-    where state <> 'draining'
+    select cluster, host, ended_at as edge_at, -1 as step
+    from outages
 ),
 
 outage_depth as (

@@ -14,9 +14,9 @@ with runs as (
         ) = 1 as is_first,
         coalesce(minimum_runtime_s, date_diff('second', started_at, coalesce(ended_at, observed_until))) as protected_s
     from core_run
+    -- from the beginning: a requeue in the span must not pass for a first start
     where
         submitted_at < $ends_at
-        and coalesce(ended_at, observed_until) >= $starts_at
         and ($cluster is null or cluster = $cluster)
         and gpus > 0
 ),

@@ -1,10 +1,10 @@
 -- Grain: one row a host and the moment from which it has its GPUs.
-select distinct on (cluster, host, gpu_type, valid_from)
+select distinct on (cluster, host, lower(coalesce(gpu_type, '')), valid_from)
     cluster,
     host,
-    coalesce(gpu_type, '') as gpu_type,
+    lower(coalesce(gpu_type, '')) as gpu_type,
     cast(gpus as decimal(18, 6)) as gpus,
     cast(valid_from as timestamp) as valid_from,
     cast(valid_to as timestamp) as valid_to
 from incoming_hosts
-order by cluster, host, gpu_type, valid_from, line desc
+order by cluster, host, lower(coalesce(gpu_type, '')), valid_from, line desc
