@@ -7,8 +7,7 @@ Each step opens what it needs, asks the store, applies the rules of domain/ and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,25 +17,20 @@ import polars as pl
 from gpupolicy import __version__, frames, warehouse
 from gpupolicy.domain import (
     WELL_SERVED,
-    BudgetTree,
     Delivery,
-    Hour,
     Policy,
     Span,
     balances,
-    full_hour,
     lookback_span,
-    quarter_of,
     queue_order,
 )
-from gpupolicy.errors import InvalidInput, NothingMeasured
 from gpupolicy.ingest.canonical import Reading
-from gpupolicy.policyfiles import load_policy, policy_in_force
+from gpupolicy.looking import Look, extent_of, file_in_force, looking, policy_or_in_force, refuse_after_observation
+from gpupolicy.policyfiles import load_policy
 from gpupolicy.recommend import SlurmWeights
 from gpupolicy.schedulers import plan, slurm
-from gpupolicy.warehouse import Capacity, Extent, Loaded, Reader, measures
+from gpupolicy.warehouse import Loaded, Reader, measures
 
-IN_FORCE = Path("data/policies/in_force")  # below the folder one works in; --policy names any other file
 ALL_CLUSTERS = "all clusters"
 
 
@@ -143,7 +137,7 @@ def review(
     cluster: str | None = None,
 ) -> Review:
     """Delivered against owed over a span: by default the policy's quarter as far as it was observed."""
-    with _looking(store, policy, starts_at=starts_at, ends_at=ends_at, cluster=cluster) as look:
+    with looking(store, policy, starts_at=starts_at, ends_at=ends_at, cluster=cluster) as look:
         path = look.tree.find(node).path if node else look.tree.root.name
         of_nodes = look.deliveries()
         standing = _fair_share(look.reader, look.policy, look.span.ends_at, cluster)
@@ -171,7 +165,7 @@ def pyramid(
     cluster: str | None = None,
 ) -> pl.DataFrame:
     """Availability, occupancy, impact, utilization of each cluster, and of all in the last row."""
-    with _looking(store, policy, starts_at=starts_at, ends_at=ends_at, cluster=cluster) as look:
+    with looking(store, policy, starts_at=starts_at, ends_at=ends_at, cluster=cluster) as look:
         return _pyramid(look, look.deliveries())
 
 
@@ -180,10 +174,10 @@ def fair_share(
 ) -> FairShare:
     """Balance of every node and the order of the queue, `at` taken back to the full hour."""
     with warehouse.reading(store) as reader:
-        extent = _extent(reader, store, cluster)
+        extent = extent_of(reader, store, cluster)
         if at:
-            _refuse_after_observation(extent, at)
-        in_force = _policy(policy, at or extent.last_hour)
+            refuse_after_observation(extent, at)
+        in_force = policy_or_in_force(policy, at or extent.last_hour)
         return _fair_share(reader, in_force, at or extent.observed_until, cluster)
 
 
@@ -201,7 +195,7 @@ def waits(
 
     Started, never started and restarted are counted apart; see docs/measures.md for the quantiles.
     """
-    with _looking(store, policy, starts_at=starts_at, ends_at=ends_at, cluster=cluster) as look:
+    with looking(store, policy, starts_at=starts_at, ends_at=ends_at, cluster=cluster) as look:
         top = look.tree.find(node) if node else look.tree[look.tree.root.name]
         shown = look.tree.children(top.path) if by_node else (top,)
         labels = {below.path: one.path for one in shown for below in look.tree.subtree(one.path)}
@@ -211,7 +205,7 @@ def waits(
 
 def unmapped(store: Path, policy: Path | None = None, *, cluster: str | None = None) -> pl.DataFrame:
     """Accounts and users of the policy's quarter whom the tree has no place for: account, user, held_gpu_h."""
-    with _looking(store, policy, cluster=cluster) as look:
+    with looking(store, policy, cluster=cluster) as look:
         return frames.unmapped(look.unmapped())
 
 
@@ -254,130 +248,8 @@ def policy_file_for(store: Path, *, at: datetime | None = None) -> Path:
     """The file of the policy in force at `at`, by default when the store was last observed."""
     if at is None:
         with warehouse.reading(store) as reader:
-            at = _extent(reader, store, None).last_hour
-    return _file_in_force(at)
-
-
-# What the steps share
-
-
-@dataclass(frozen=True)
-class _Look:
-    """An open store seen through one policy, over one span."""
-
-    reader: Reader
-    policy: Policy
-    span: Span
-    cluster: str | None
-    placing: pl.DataFrame
-    capacity: Capacity
-
-    @property
-    def tree(self) -> BudgetTree:
-        return self.policy.tree
-
-    def deliveries(self) -> dict[str, Delivery]:
-        return measures.deliveries(
-            self.reader,
-            self.tree,
-            span=self.span,
-            placing=self.placing,
-            capacity=self.capacity,
-            cluster=self.cluster,
-        )
-
-    def hours(self, path: str) -> tuple[Hour, ...]:
-        return measures.node_hours(
-            self.reader,
-            self.tree,
-            path,
-            span=self.span,
-            placing=self.placing,
-            capacity=self.capacity,
-            cluster=self.cluster,
-        )
-
-    def unmapped(self) -> list[warehouse.Unmapped]:
-        return measures.unmapped(self.reader, span=self.span, placing=self.placing, cluster=self.cluster)
-
-
-@contextmanager
-def _looking(
-    store: Path,
-    policy: Path | None,
-    *,
-    starts_at: datetime | None = None,
-    ends_at: datetime | None = None,
-    cluster: str | None = None,
-) -> Iterator[_Look]:
-    with warehouse.reading(store) as reader:
-        extent = _extent(reader, store, cluster)
-        in_force = _policy(policy, starts_at or extent.last_hour)
-        span = _span(in_force, extent, starts_at, ends_at)
-        if policy is None:
-            _stay_inside(span, in_force)
-        capacity = _capacity(reader, store, span, cluster)
-        yield _Look(reader, in_force, span, cluster, measures.placing(reader, in_force.tree), capacity)
-
-
-def _policy(path: Path | None, at: datetime) -> Policy:
-    return load_policy(path or _file_in_force(at))
-
-
-def _file_in_force(at: datetime) -> Path:
-    return policy_in_force(IN_FORCE, quarter_of(at))
-
-
-def _extent(reader: Reader, store: Path, cluster: str | None) -> Extent:
-    extent = measures.extent(reader, cluster=cluster)
-    if extent is None:
-        of_cluster = (
-            f" of cluster '{cluster}' (known: {', '.join(measures.clusters(reader)) or 'none'})" if cluster else ""
-        )
-        raise NothingMeasured(f"{store} holds no usage{of_cluster}; load some with `gpupolicy ingest`")
-    return extent
-
-
-def _span(policy: Policy, extent: Extent, starts_at: datetime | None, ends_at: datetime | None) -> Span:
-    if ends_at:
-        _refuse_after_observation(extent, ends_at)
-    if starts_at and ends_at:
-        return Span(full_hour(starts_at), full_hour(ends_at))
-    first = max(policy.quarter.starts_at, extent.first_hour)
-    last = min(policy.quarter.ends_at, full_hour(extent.observed_until))
-    if last <= first and not (starts_at or ends_at):
-        raise NothingMeasured(
-            f"the store holds {extent.first_hour:%Y-%m-%d} to {extent.observed_until:%Y-%m-%d}, nothing of "
-            f"{policy.quarter}; give --from and --to"
-        )
-    return Span(full_hour(starts_at or first), full_hour(ends_at or last))
-
-
-def _refuse_after_observation(extent: Extent, moment: datetime) -> None:
-    """Nothing is known there: to count it would show hours without usage as idle ones."""
-    if full_hour(moment) > full_hour(extent.observed_until):
-        raise InvalidInput(
-            f"{extent.least_observed} was observed until {extent.observed_until:%Y-%m-%d %H:%M}Z; "
-            f"{moment:%Y-%m-%d %H:%M}Z lies after it: load later logs, or look at an earlier moment"
-        )
-
-
-def _stay_inside(span: Span, policy: Policy) -> None:
-    if span.starts_at < policy.quarter.starts_at or span.ends_at > policy.quarter.ends_at:
-        raise InvalidInput(
-            f"{span.starts_at:%Y-%m-%d} to {span.ends_at:%Y-%m-%d} leaves {policy.quarter}, whose policy is in force "
-            "at its start; stay inside the quarter, or name the policy to judge by with --policy"
-        )
-
-
-def _capacity(reader: Reader, store: Path, span: Span, cluster: str | None) -> Capacity:
-    capacity = measures.capacity(reader, span, cluster=cluster)
-    if not capacity.available_gpu_ns:
-        raise NothingMeasured(
-            f"{store} knows no GPUs{f' of {cluster}' if cluster else ''} between {span.starts_at:%Y-%m-%d %H:%M}Z and "
-            f"{span.ends_at:%Y-%m-%d %H:%M}Z; load hosts or a size with `gpupolicy ingest capacity FILE --cluster NAME`"
-        )
-    return capacity
+            at = extent_of(reader, store, None).last_hour
+    return file_in_force(at)
 
 
 def _fair_share(reader: Reader, policy: Policy, at: datetime, cluster: str | None) -> FairShare:
@@ -392,7 +264,7 @@ def _fair_share(reader: Reader, policy: Policy, at: datetime, cluster: str | Non
     return FairShare(span.ends_at, policy.lookback_h, nodes, queue)
 
 
-def _pyramid(look: _Look, of_nodes: dict[str, Delivery]) -> pl.DataFrame:
+def _pyramid(look: Look, of_nodes: dict[str, Delivery]) -> pl.DataFrame:
     by_cluster = measures.pyramids(
         look.reader,
         look.tree,
