@@ -2,4 +2,3 @@
 insert into core_run by name
 select * exclude (is_new, is_confirmed)
 from run_arriving
-order by submitted_at, cluster, workload_id, started_at

@@ -3,7 +3,8 @@
 -- hours. Levels are millionths of a GPU; times milliseconds make the sums whole GPU-nanoseconds.
 -- Replaced runs count negative, so the delta is all that has to be added to what is there.
 -- A sum of bigints is exact but a hugeint, and a sum of hugeints a double (DuckDB 1.5): hence the casts.
--- A series is a claimant and a kind in one number: 0 charged, 1 free, 2 waiting to be charged, 3 waiting free.
+-- A series is a claimant and a kind in one number. Kinds: 0 charged, 1 free, 2 waiting to be charged, 3 waiting
+-- free, 4 held with a known utilization, 5 of that used.
 with signed_runs as (
     select *, 1 as sign
     from run_arriving
@@ -19,7 +20,8 @@ claimants as (
 
 levels as (
     select
-        claimants.claimant * 4 + case when runs.is_charged then 0 else 1 end as series,
+        claimants.claimant * 6 as series,
+        case when runs.is_charged then 0 else 1 end as kind,
         runs.sign * cast(cast(runs.gpus as decimal(28, 6)) * 1000000 as bigint) as level,
         runs.utilization_ratio,
         epoch_ms(runs.started_at) as started_ms,
@@ -28,7 +30,9 @@ levels as (
         epoch_ms(
             coalesce(runs.eligible_at, case when runs.started_at is not null then runs.submitted_at end)
         ) as waited_from_ms,
-        epoch_ms(least(coalesce(runs.started_at, runs.ended_at, runs.observed_until), runs.observed_until)) as waited_to_ms
+        epoch_ms(
+            least(coalesce(runs.started_at, runs.ended_at, runs.observed_until), runs.observed_until)
+        ) as waited_to_ms
     from signed_runs as runs
     inner join claimants
         on runs.cluster = claimants.cluster
@@ -39,26 +43,28 @@ levels as (
 ),
 
 stretches as (
-    select
-        series,
-        level,
-        case when utilization_ratio is not null then level else 0 end as measured,
-        cast(round(level * coalesce(utilization_ratio, 0)) as bigint) as used,
-        started_ms as from_ms,
-        ended_ms as to_ms
+    select series + kind as series, level, started_ms as from_ms, ended_ms as to_ms
     from levels
     where ended_ms > started_ms
     union all
-    select series + 2, level, 0, 0, waited_from_ms, waited_to_ms
+    select series + kind + 2, level, waited_from_ms, waited_to_ms
     from levels
     where waited_to_ms > waited_from_ms
+    union all
+    select series + 4, level, started_ms, ended_ms
+    from levels
+    where ended_ms > started_ms and utilization_ratio is not null
+    union all
+    select series + 5, cast(round(level * utilization_ratio) as bigint), started_ms, ended_ms
+    from levels
+    where ended_ms > started_ms and utilization_ratio > 0
 ),
 
 events as (
-    select series, from_ms as at_ms, level, measured, used
+    select series, from_ms as at_ms, level
     from stretches
     union all
-    select series, to_ms, -level, -measured, -used
+    select series, to_ms, -level
     from stretches
 ),
 
@@ -67,11 +73,7 @@ by_hour as (
         series,
         at_ms // 3600000 as hour_index,
         cast(sum(level) as bigint) as level,
-        cast(sum(measured) as bigint) as measured,
-        cast(sum(used) as bigint) as used,
-        cast(sum(level * (3600000 - at_ms % 3600000)) as bigint) as level_part,
-        cast(sum(measured * (3600000 - at_ms % 3600000)) as bigint) as measured_part,
-        cast(sum(used * (3600000 - at_ms % 3600000)) as bigint) as used_part
+        cast(sum(level * (3600000 - at_ms % 3600000)) as bigint) as part
     from events
     group by series, hour_index
 ),
@@ -80,45 +82,35 @@ running as (
     select
         *,
         cast(sum(level) over up_to_here as bigint) as level_after,
-        cast(sum(measured) over up_to_here as bigint) as measured_after,
-        cast(sum(used) over up_to_here as bigint) as used_after,
         lead(hour_index) over (partition by series order by hour_index) as next_index
     from by_hour
     window up_to_here as (partition by series order by hour_index rows unbounded preceding)
 ),
 
 hours as (
-    select
-        series,
-        hour_index,
-        (level_after - level) * 3600000 + level_part as gpu_ns,
-        (measured_after - measured) * 3600000 + measured_part as measured_gpu_ns,
-        (used_after - used) * 3600000 + used_part as used_gpu_ns
+    select series, hour_index, (level_after - level) * 3600000 + part as gpu_ns
     from running
     union all
     -- between two hours with events the level stays
-    select
-        series,
-        unnest(range(hour_index + 1, next_index)),
-        level_after * 3600000,
-        measured_after * 3600000,
-        used_after * 3600000
+    select series, unnest(range(hour_index + 1, next_index)), level_after * 3600000
     from running
-    where (level_after <> 0 or measured_after <> 0 or used_after <> 0) and next_index > hour_index + 1
+    where level_after <> 0 and next_index > hour_index + 1
 ),
 
 by_claimant as (
+    -- one row a series and hour, so the largest is the only one; unlike a sum it stays a bigint
     select
-        series // 4 as claimant,
+        series // 6 as claimant,
         hour_index,
-        cast(sum(case when series % 4 = 0 then gpu_ns else 0 end) as bigint) as charged_gpu_ns,
-        cast(sum(case when series % 4 = 1 then gpu_ns else 0 end) as bigint) as free_gpu_ns,
-        cast(sum(case when series % 4 = 2 then gpu_ns else 0 end) as bigint) as waiting_charged_gpu_ns,
-        cast(sum(case when series % 4 = 3 then gpu_ns else 0 end) as bigint) as waiting_free_gpu_ns,
-        cast(sum(measured_gpu_ns) as bigint) as measured_gpu_ns,
-        cast(sum(used_gpu_ns) as bigint) as used_gpu_ns
+        coalesce(max(case when series % 6 = 0 then gpu_ns end), 0) as charged_gpu_ns,
+        coalesce(max(case when series % 6 = 1 then gpu_ns end), 0) as free_gpu_ns,
+        coalesce(max(case when series % 6 = 2 then gpu_ns end), 0) as waiting_charged_gpu_ns,
+        coalesce(max(case when series % 6 = 3 then gpu_ns end), 0) as waiting_free_gpu_ns,
+        coalesce(max(case when series % 6 = 4 then gpu_ns end), 0) as measured_gpu_ns,
+        coalesce(max(case when series % 6 = 5 then gpu_ns end), 0) as used_gpu_ns
     from hours
-    group by series // 4, hour_index
+    where gpu_ns <> 0
+    group by series // 6, hour_index
 )
 
 select
@@ -131,6 +123,3 @@ select
 from by_claimant
 inner join claimants
     on by_claimant.claimant = claimants.claimant
-where
-    charged_gpu_ns <> 0 or free_gpu_ns <> 0 or waiting_charged_gpu_ns <> 0 or waiting_free_gpu_ns <> 0
-    or measured_gpu_ns <> 0 or used_gpu_ns <> 0
