@@ -68,7 +68,8 @@ def check(
 ) -> None:
     """Read policy files and tell every fault, with its line."""
     options = options_of(context)
-    rows, faults = [], []
+    rows: list[dict[str, object]] = []
+    faults: list[str] = []
     for path in files:
         try:
             rows.append({"file": str(path), **_summary(load_policy(path))})

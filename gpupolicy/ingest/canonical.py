@@ -62,6 +62,19 @@ OUTAGES = pl.Schema(
     }
 )
 
+UTILIZATION = pl.Schema(
+    {
+        "cluster": pl.String(),
+        "workload_id": pl.String(),  # null: only the host is known, or nobody held the GPU
+        "host": pl.String(),  # null: only the workload is known
+        "gpu": pl.String(),  # index or UUID, as the source says; null: a mean over all GPUs of the workload or host
+        "sampled_at": MOMENT,
+        "covers_s": pl.Int64(),  # the sample stands for [sampled_at, sampled_at + covers_s); gaps are not covered
+        "utilization_ratio": pl.Float64(),  # 0 to 1
+        "line": pl.Int64(),
+    }
+)
+
 REJECTED = pl.Schema({"line": pl.Int64(), "reason": pl.String(), "detail": pl.String(), "text": pl.String()})
 FLAGGED = pl.Schema({"flag": pl.String(), "workload_id": pl.String(), "line": pl.Int64()})
 IGNORED = pl.Schema({"reason": pl.String(), "rows": pl.Int64(), "example_line": pl.Int64()})
@@ -77,13 +90,17 @@ class Reading:
     observed_until: datetime | None  # the moment the log was taken; open runs count up to here
     rows_read: int
     runs: pl.DataFrame = field(default_factory=RUNS.to_frame)
+    set_aside: pl.DataFrame = field(default_factory=RUNS.to_frame)  # accepted and shown, in no total: flagged says why
     hosts: pl.DataFrame = field(default_factory=HOSTS.to_frame)
     outages: pl.DataFrame = field(default_factory=OUTAGES.to_frame)
+    utilization: pl.DataFrame = field(default_factory=UTILIZATION.to_frame)
     rejected: pl.DataFrame = field(default_factory=REJECTED.to_frame)
     ignored: pl.DataFrame = field(default_factory=IGNORED.to_frame)
     flagged: pl.DataFrame = field(default_factory=FLAGGED.to_frame)  # accepted, with something odd
+    merged: int = 0  # accepted records that went on in the row of another one: samples of one run, events of one run
     notices: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> int:
-        return self.runs.height + self.hosts.height + self.outages.height
+        frames = (self.runs, self.set_aside, self.hosts, self.outages, self.utilization)
+        return sum(frame.height for frame in frames) + self.merged

@@ -11,6 +11,7 @@ import polars as pl
 
 from gpupolicy.ingest.canonical import HOSTS, OUTAGES, REJECTED, Reading
 from gpupolicy.ingest.distinct import each_once
+from gpupolicy.ingest.host_names import host_lists
 from gpupolicy.ingest.host_states import outage_state
 from gpupolicy.ingest.moments import Moments, check_timezone, read_moments, utc_without_zone
 from gpupolicy.ingest.parts import rejected_rows, summed
@@ -52,11 +53,12 @@ def read_capacity(
 ) -> Reading:
     """Read a CSV file of a cluster's size, of hosts, or of outages; its header tells which (FORMS).
 
-    `cluster` names the cluster, the file's own column if it is None. Stamps without a zone are in `timezone`;
-    without one they are rejected. Raises UnreadableLog for a file that is refused whole.
+    Outages may also be what `sacctmgr -P show event` says. A row may name several hosts, `n[1-3]`: it stands for a
+    row of each. `cluster` names the cluster, the file's own column if it is None. Stamps without a zone are in
+    `timezone`; without one they are rejected. Raises UnreadableLog for a file that is refused whole.
     """
     zone = check_timezone(timezone)
-    layout, batches = csv_batches(path)
+    layout, batches = csv_batches(path, free_text="Reason")
     columns = {_ALIASES.get(name.casefold(), name.casefold()): name for name in layout.columns}
     form = _form(path, columns, cluster)
     texts = (_texts(batch, columns, cluster) for batch in batches)
@@ -104,13 +106,14 @@ def _part(
     """What of a block was accepted, rejected and ignored."""
     begins, ends = (_moments(texts, name, zone) for name in form.span)
     rows = form.read(texts, begins.at, ends.at)
+    rows = rows.with_columns(hosts=host_lists(rows["host"]))
     rows = rows.with_columns(fault=_fault(rows, begins, ends))
     is_good = rows["fault"].is_null()
     is_up = is_good & rows["is_up"]
     said = [pl.format("{} '{}'", pl.lit(name), pl.col(name).fill_null("")) for name in layout.columns]
     faulty = batch.frame.with_columns(rows["fault"], detail=pl.concat_str(said, separator=", ")).filter(~is_good)
     return (
-        rows.filter(is_good & ~is_up).select(form.schema.names()),
+        rows.filter(is_good & ~is_up).with_columns(host="hosts").explode("host").select(form.schema.names()),
         pl.concat([batch.rejected, rejected_rows(faulty, layout)]),
         pl.concat([batch.ignored, ignored_rows(rows.filter(is_up), "no_outage")]),
     )
@@ -150,8 +153,13 @@ def _outages(texts: pl.DataFrame, started_at: pl.Series, ended_at: pl.Series) ->
         state="outage",
         reason="reason" if "reason" in texts.columns else pl.lit(None, pl.String),
         fault=pl.when(is_unknown).then(pl.lit("unknown_state")),
-        is_up=(pl.col("outage") == "up").fill_null(value=False),
-    )
+    ).with_columns(is_up=_is_no_outage())
+
+
+def _is_no_outage() -> pl.Expr:
+    """A state in which a host can be used; or sacctmgr's row of the cluster itself, which has a reason alone."""
+    is_of_cluster = pl.col("host").is_null() & pl.col("state").is_null() & pl.col("reason").is_not_null()
+    return (pl.col("state") == "up").fill_null(value=False) | is_of_cluster
 
 
 def _read_states(known: pl.DataFrame) -> pl.DataFrame:
@@ -161,15 +169,25 @@ def _read_states(known: pl.DataFrame) -> pl.DataFrame:
 def _fault(rows: pl.DataFrame, begins: Moments, ends: Moments) -> pl.Series:
     begin, end = ("valid_from", "valid_to") if "valid_from" in rows.columns else ("started_at", "ended_at")
     needed = [name for name in ("cluster", "host", "gpus", "state", begin) if name in rows.columns]
-    lacks = pl.when(pl.any_horizontal(pl.col(name).is_null() for name in needed)).then(pl.lit("missing_value"))
-    is_backward = pl.when(pl.col(end) < pl.col(begin)).then(pl.lit("end_before_start"))
+    lacks = pl.any_horizontal(pl.col(name).is_null() for name in needed) & ~pl.col("is_up")
+    is_no_host = pl.col("host").is_not_null() & (pl.col("hosts").list.len().fill_null(0) == 0)
     faults = rows.with_columns(begins=begins.fault, ends=ends.fault)
-    return faults.select(pl.coalesce("begins", "ends", "fault", lacks, is_backward)).to_series()
+    return faults.select(
+        pl.coalesce(
+            "begins",
+            "ends",
+            "fault",
+            pl.when(lacks).then(pl.lit("missing_value")),
+            pl.when(is_no_host).then(pl.lit("bad_host")),
+            pl.when(pl.col(end) < pl.col(begin)).then(pl.lit("end_before_start")),
+        )
+    ).to_series()
 
 
 def _without_repeats(accepted: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    kept = accepted.unique([name for name in accepted.columns if name != "line"], keep="first", maintain_order=True)
-    return kept, ignored_rows(accepted.join(kept, on="line", how="anti"), "duplicate_record")
+    what = [name for name in accepted.columns if name != "line"]
+    is_again = ~accepted.select(pl.struct(what).is_first_distinct()).to_series()
+    return accepted.filter(~is_again), ignored_rows(accepted.filter(is_again), "duplicate_record")
 
 
 def _newest(kept: pl.DataFrame, schema: pl.Schema) -> datetime | None:

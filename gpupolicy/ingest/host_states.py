@@ -16,6 +16,7 @@ _UP = frozenset({
     "REBOOT_ISSUED", "REBOOT_REQUESTED", "RESERVED", "RESUME", "RESV", "UNDRAIN", "UP",
 })  # fmt: skip
 _MARKS = "*~#!%$@^-"
+_RESERVED = "$"  # marks a host in a reservation for maintenance
 
 
 def outage_state(text: str) -> str | None:
@@ -24,7 +25,8 @@ def outage_state(text: str) -> str | None:
     "up" if the host can be used; None if a word is unknown. What is down stays so whatever else it is; who
     drains still works until nobody is left, and a plain DRAIN says that nobody is (case ca-03).
     """
-    words = {word.strip().rstrip(_MARKS) for word in re.split(r"[+\s]", text.upper()) if word.strip(_MARKS + " ")}
+    told = {word.strip() for word in re.split(r"[+\s]", text.upper()) if word.strip(_MARKS + " ")}
+    words = {word.rstrip(_MARKS) for word in told} | {"MAINT" for word in told if _RESERVED in word}
     if not words or not words <= _DOWN | _DRAIN | _BUSY | _MAINTENANCE | _UP:
         return None
     if words & _DOWN:

@@ -20,6 +20,7 @@ EPOCH_FORMS = ("epoch_s", "epoch_ms", "epoch_us", "epoch_ns")
 _NAIVE = r"^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?$"
 _ZONED = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)? ?(?:Z|UTC|[+-]\d\d:?\d\d)$"
 _EPOCH = r"^\d+(?:\.\d*)?$"
+_PLAIN_UTC = re.compile(r"\d{9,10}|.{10}T.{8}Z")
 _DAY_OR_MONTH_FIRST = r"^\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b"
 
 
@@ -64,23 +65,21 @@ def read_moments(
     """
     if form != "auto":
         return {name: _slowly(frame[name], timezone, form, no_moment) for name in frame.columns}
-    epochs = {name for name in frame.columns if _begins_with_epoch(frame[name])}
-    plain = frame.select(_plain_epoch(name) if name in epochs else _plain_iso(name) for name in frame.columns)
+    firsts = {name: next(iter(frame[name].drop_nulls().head(1)), "") for name in frame.columns}
+    plain = frame.select(_plain(name, first) for name, first in firsts.items())
+    zones = {name: "UTC" if _PLAIN_UTC.fullmatch(first) else timezone for name, first in firsts.items()}
     return {
-        name: _completed(
-            frame[name], _from_local(plain[name], "UTC" if name in epochs else timezone), timezone, no_moment
-        )
+        name: _completed(frame[name], _from_local(plain[name], zones[name]), timezone, no_moment)
         for name in frame.columns
     }
 
 
-def _begins_with_epoch(texts: pl.Series) -> bool:
-    first = texts.drop_nulls().head(1).to_list()
-    return bool(first) and re.fullmatch(r"\d{9,10}", first[0]) is not None
-
-
-def _plain_iso(name: str) -> pl.Expr:
-    return pl.col(name).str.to_datetime(ISO, time_unit="ms", strict=False)
+def _plain(name: str, first: str) -> pl.Expr:
+    """A column read in the form of its first stamp, which most others have too; null for those that have not."""
+    if first.isdigit():
+        return _plain_epoch(name)
+    form = ISO + "Z" if _PLAIN_UTC.fullmatch(first) else ISO
+    return pl.col(name).str.to_datetime(form, time_unit="ms", strict=False)
 
 
 def _plain_epoch(name: str) -> pl.Expr:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import polars as pl
 
-from gpupolicy.ingest.canonical import FLAGGED, IGNORED, REJECTED, RUNS, Reading
+from gpupolicy.ingest.canonical import FLAGGED, IGNORED, MOMENT, REJECTED, RUNS, Reading
 from gpupolicy.ingest.moments import utc_without_zone
 from gpupolicy.ingest.records import Layout, ignored_rows
 from gpupolicy.ingest.text import digest_of
 
 SUBMISSION_KEY = ("cluster", "workload_id", "submitted_at")
 RUN_KEY = (*SUBMISSION_KEY, "started_at")
+OVERDUE = pl.Schema({"line": pl.Int64(), "overdue_at": MOMENT})
 FLAGS = {
     "unknown_state": "a state that Slurm's list does not have; the time counts all the same",
     "ambiguous_local_time": "a local time in the hour that comes twice, and nothing tells which; the first was taken",
@@ -23,7 +24,11 @@ FLAGS = {
     "implausible_wait": "started long before it was submitted; the time counts, the wait means nothing",
     "wait_from_submit": "ran without a moment of eligibility; its wait counts from submission",
     "allocation_from_request": "ran without a recorded allocation; what was asked for was taken",
-    "gpu_count_unknown": "ran with neither an allocation nor a request on record; counted as 0",
+    "gpu_count_unknown": "ran, but how many GPUs it held is not on record; counted as 0",
+    "inconsistent_conditions": "evicted, yet still admitted: a workload without pods; counted up to the eviction",
+    "history_lost": "ran before in ways that the object no longer tells; that time is in no run",
+    "shared_gpu": "of a GPU that several pods share, and this source counts it whole for each of them",
+    "suspected_runaway": "still open long after its time limit, so its end was lost; set aside and in no total",
 }
 
 
@@ -37,6 +42,7 @@ class Part:
     flagged: pl.DataFrame = field(default_factory=FLAGGED.to_frame)
     newest: datetime | None = None
     clusters: frozenset[str] = frozenset()  # as the file names them
+    overdue: pl.DataFrame = field(default_factory=OVERDUE.to_frame)  # when open runs should have ended, at the latest
 
 
 def reading_of_runs(
@@ -52,15 +58,18 @@ def reading_of_runs(
     runs, repeated = _without_repeats(pl.concat([RUNS.to_frame(), *(part.runs for part in listed)]))
     rejected = pl.concat([REJECTED.to_frame(), *(part.rejected for part in listed)]).sort("line")
     ignored = summed([*(part.ignored for part in listed), *repeated])
-    odd = pl.concat([FLAGGED.to_frame(), *(part.flagged for part in listed)])
     newest = max((part.newest for part in listed if part.newest), default=None)
+    observed = utc_without_zone(observed_until) or newest
+    runaways = _runaways(runs, listed, observed)
+    odd = pl.concat([FLAGGED.to_frame(), *(part.flagged for part in listed), _named(runaways, "suspected_runaway")])
     return Reading(
         source=source,
         path=str(path),
         digest=digest_of(path),
-        observed_until=utc_without_zone(observed_until) or newest,
+        observed_until=observed,
         rows_read=runs.height + rejected.height + int(ignored["rows"].sum()),
-        runs=runs,
+        runs=runs if runaways.is_empty() else runs.join(runaways, on="line", how="anti", maintain_order="left"),
+        set_aside=runaways,
         rejected=rejected,
         ignored=ignored,
         flagged=odd,
@@ -76,12 +85,18 @@ def rejected_rows(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
 
 def flagged(runs: pl.DataFrame) -> pl.DataFrame:
     """The flags that stand as columns of truth in a frame of runs, one row a flag and run."""
-    raised = [
-        runs.filter(pl.col(flag)).select(pl.lit(flag).alias("flag"), "workload_id", "line")
-        for flag in FLAGS
-        if flag in runs.columns and runs[flag].any()
-    ]
+    raised = [_named(runs.filter(pl.col(flag)), flag) for flag in FLAGS if flag in runs.columns and runs[flag].any()]
     return pl.concat([FLAGGED.to_frame(), *raised])
+
+
+def _named(runs: pl.DataFrame, flag: str) -> pl.DataFrame:
+    return runs.select(pl.lit(flag).alias("flag"), "workload_id", "line")
+
+
+def _runaways(runs: pl.DataFrame, parts: Sequence[Part], observed: datetime | None) -> pl.DataFrame:
+    """Runs that were open when the log was taken although they were long overdue (case sa-16)."""
+    overdue = pl.concat([OVERDUE.to_frame(), *(part.overdue for part in parts)])
+    return runs.join(overdue.filter(pl.col("overdue_at") < pl.lit(observed, MOMENT)), on="line", how="semi")
 
 
 def _without_repeats(runs: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import re
@@ -57,6 +58,11 @@ def digest_of(path: Path) -> str:
         raise _unopened(path, trouble) from None
 
 
+def head_of(path: Path) -> bytes:
+    """The first bytes of a file, plain or gzip, without a mark or blanks before them: enough to tell its format."""
+    return next(_raw_blocks(path, 2**16), b"").removeprefix(_UTF8_MARK).lstrip()
+
+
 def text_blocks(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
     """The text of a file, plain or gzip, in blocks that end where a line ends.
 
@@ -67,6 +73,7 @@ def text_blocks(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes
     for raw in _raw_blocks(path, block_bytes):
         if kept is None:
             _refuse_other_formats(path, raw)
+            _refuse_json(path, raw)
             kept = b""
             raw = raw.removeprefix(_UTF8_MARK)  # noqa: PLW2901 - the mark is not part of the text
         end = raw.rfind(b"\n") + 1
@@ -77,6 +84,23 @@ def text_blocks(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes
         raise refusal(path, "empty_file", "there is nothing in it; was the export cut off?")
     if kept:
         yield _clean(kept)
+
+
+def json_chunks(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Iterator[str]:
+    """The text of a JSON file, plain or gzip, in chunks that may end anywhere; a byte order mark is taken off.
+
+    Bytes that are no UTF-8 are replaced. Raises UnreadableLog for another format, a file without text among them.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+    is_first = True
+    for raw in _raw_blocks(path, block_bytes):
+        if is_first:
+            _refuse_other_formats(path, raw)
+            is_first = False
+        yield decoder.decode(raw)
+    if is_first:
+        raise refusal(path, "empty_file", "there is nothing in it; was the export cut off?")
+    yield decoder.decode(b"", final=True)
 
 
 def _raw_blocks(path: Path, block_bytes: int) -> Iterator[bytes]:
@@ -110,7 +134,10 @@ def _refuse_other_formats(path: Path, head: bytes) -> None:
         raise refusal(path, "empty_file", "there are only blanks in it; was the export cut off?")
     if _MARKUP.match(start):
         raise refusal(path, "html_page", "this is an HTML or XML page, perhaps a log-in form; fetch the log itself")
-    if start[:1] in b"{[" and start:
+
+
+def _refuse_json(path: Path, head: bytes) -> None:
+    if head.removeprefix(_UTF8_MARK).lstrip()[:1] in (b"{", b"["):
         raise refusal(path, "json_document", "this is JSON; give the text with one record a line")
 
 

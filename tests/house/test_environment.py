@@ -20,7 +20,9 @@ def bounds(requirement: str) -> tuple[str, frozenset[str]]:
 def test_conda_and_pip_install_the_same_within_the_same_bounds(repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
     environment = yaml.safe_load((repository / "environment.yml").read_text())
-    conda = dict(bounds(one) for one in environment["dependencies"] if isinstance(one, str))
+    named = [one for one in environment["dependencies"] if isinstance(one, str)]
+    (by_pip,) = (one["pip"] for one in environment["dependencies"] if isinstance(one, dict))
+    conda = dict(bounds(one) for one in named + [one for one in by_pip if not one.startswith("--")])
 
     pip = dict(bounds(one) for one in project["dependencies"] + project["optional-dependencies"]["dev"])
 

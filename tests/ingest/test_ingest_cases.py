@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
+from ingest_cases import check, check_runs, expectations, gpu_hours, moment
 
 from gpupolicy.errors import UnreadableLog
-from gpupolicy.ingest import Reading, TableMapping, load_mapping, read_slurm, read_table
+from gpupolicy.ingest import TableMapping, load_mapping, read_slurm, read_table
 
 SACCT = [
     "sacct/sa-01-elapsed-formats", "sacct/sa-02-timelimit-words", "sacct/sa-03-cancelled-by-uid",
     "sacct/sa-04-pipe-in-jobname", "sacct/sa-05-requeue-runs", "sacct/sa-06-arrays-het-steps",
-    "sacct/sa-07-tres-generic-and-typed", "sacct/sa-08-legacy-allocgres", "sacct/sa-10-every-state-counts",
-    "sacct/sa-11-unknown-none-empty-times", "sacct/sa-12-trailing-separator-and-repeated-header",
-    "sacct/sa-14-suspended-time", "time/ti-01-autumn-hour-twice", "time/ti-05-skewed-clocks",
+    "sacct/sa-07-tres-generic-and-typed", "sacct/sa-08-legacy-allocgres", "sacct/sa-09-requested-vs-allocated",
+    "sacct/sa-10-every-state-counts", "sacct/sa-11-unknown-none-empty-times",
+    "sacct/sa-12-trailing-separator-and-repeated-header", "sacct/sa-14-suspended-time", "sacct/sa-15-mig-slices",
+    "sacct/sa-16-runaway-jobs", "time/ti-01-autumn-hour-twice", "time/ti-05-skewed-clocks",
     "time/ti-07-wait-from-eligible",
 ]  # fmt: skip
 TABLES = [
@@ -32,59 +30,39 @@ TABLES = [
 ]  # fmt: skip
 
 
-def moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None) if text else None
-
-
-def expectations(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every input of a case with what is expected of it."""
-    expected = json.loads((folder / "expected.json").read_text())
-    for path in sorted(folder.glob("input*")):
-        yield path, expected | expected.get("files", {}).get(path.name, {})
-
-
-def check(reading: Reading, expected: dict[str, Any]) -> None:
-    outcomes = {
-        "accepted": reading.accepted,
-        "ignored": int(reading.ignored["rows"].sum()),
-        "rejected": reading.rejected.height,
-        "ignored_by_reason": dict(reading.ignored.select("reason", "rows").iter_rows()),
-        "rejected_by_reason": dict(reading.rejected["reason"].value_counts().iter_rows()),
-        "flags": dict(reading.flagged["flag"].value_counts().iter_rows()),
-    }
-    rows = expected.get("rows", {})
-    assert {name: outcomes[name] for name in rows} == rows
-    gpu_h = gpu_hours(reading, expected["params"])
-    for account, hours in expected.get("gpu_hours_by_account", {}).items():
-        assert gpu_h.get(account, 0) == pytest.approx(hours, abs=1e-6)
-    for flag, jobs in expected.get("flagged_jobs", {}).items():
-        assert reading.flagged.filter(pl.col("flag") == flag)["workload_id"].to_list() == jobs
-
-
-def gpu_hours(reading: Reading, params: dict[str, Any]) -> dict[str, float]:
-    cutoff = moment(params.get("cutoff")) or reading.observed_until
-    until = min(filter(None, (cutoff, moment(params.get("window_end")))))
-    ends = pl.col("ended_at").fill_null(cutoff).clip(upper_bound=until)
-    held_ms = (ends - pl.col("started_at").clip(lower_bound=moment(params.get("window_start")))).dt.total_milliseconds()
-    ran = reading.runs.drop_nulls("started_at")
-    return dict(ran.group_by("account").agg((held_ms.clip(0) * pl.col("gpus")).sum() / 3_600_000).iter_rows())
-
-
 @pytest.mark.parametrize("case", SACCT)
 def test_a_case_of_sacct_comes_out_as_expected(shared: Path, case: str) -> None:
     for path, expected in expectations(shared / "cases" / case):
-        params = expected["params"]
-        reading = read_slurm(
-            path, cluster="c", timezone=params.get("timezone", "UTC"), observed_until=moment(params.get("cutoff"))
-        )
+        reading = read_slurm(path, **keywords(expected["params"]))
 
         check(reading, expected)
-        runs = {row["workload_id"]: row for row in reading.runs.to_dicts()}
-        assert {job: runs[job]["gpus"] for job in expected.get("gpus_by_job", {})} == expected.get("gpus_by_job", {})
-        limits = expected.get("timelimit_seconds", {})
-        assert {job: runs[job]["walltime_s"] for job in limits} == limits
-        starts = {job: moment(text) for job, text in expected.get("start_utc", {}).items()}
-        assert {job: runs[job]["started_at"] for job in starts} == starts
+        check_runs(reading, expected)
+
+
+def keywords(params: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a case of sacct as `read_slurm` calls them; what is not named stays as it is by default."""
+    renamed = {"timezone": "timezone", "mig_rule": "mig_rule", "overrun_grace_hours": "overrun_grace_h"}
+    return {
+        "cluster": "c",
+        "observed_until": moment(params.get("cutoff")),
+        "gpu_only_partitions": frozenset(params.get("gpu_only_partitions", ())),
+        **{ours: params[name] for name, ours in renamed.items() if name in params},
+    }
+
+
+def test_a_run_open_long_after_its_limit_is_shown_apart(shared: Path) -> None:
+    ((path, expected),) = expectations(shared / "cases/sacct/sa-16-runaway-jobs")
+    reading = read_slurm(path, **keywords(expected["params"]))
+
+    excluded = gpu_hours(reading, reading.set_aside, expected["params"])
+    assert excluded == expected["excluded_gpu_hours"]["suspected_runaway"]
+
+
+def test_slices_counted_as_devices_give_the_hours_of_devices(shared: Path) -> None:
+    ((path, expected),) = expectations(shared / "cases/sacct/sa-15-mig-slices")
+    reading = read_slurm(path, cluster="c", mig_rule="devices")
+
+    assert gpu_hours(reading, reading.runs, expected["params"]) == expected["device_hours_by_account"]
 
 
 @pytest.mark.parametrize("case", TABLES)

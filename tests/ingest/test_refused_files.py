@@ -102,7 +102,7 @@ def test_several_clusters_are_not_read_as_one(tmp_path: Path) -> None:
             "missing_column: .*'job_id'; did you mean 'job'.*'gpus'; did you mean 'gpu'",
         ),
         (GOOD, "missing_column"),
-        ('{"a": 1}', "json_document"),
+        ('{"a": 1}', "missing_column"),
         ("psql: connection refused\nx,y", "tool_error"),
     ],
 )

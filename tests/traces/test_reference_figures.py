@@ -21,9 +21,8 @@ def theta(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[
     folder = tmp_path_factory.mktemp("theta")
     trace = shared / "traces" / "thetagpu-2023-early"
     reference = json.loads((trace / "reference.json").read_text())
-    reading = read_table(
-        trace / "data_thetagpu.csv.gz", load_mapping(assets.MAPPINGS / "thetagpu.yaml"), cluster="theta"
-    )
+    mapping, taken_at = load_mapping(assets.MAPPINGS / "thetagpu.yaml"), datetime(2023, 5, 2, tzinfo=UTC)
+    reading = read_table(trace / "data_thetagpu.csv.gz", mapping, cluster="theta", observed_until=taken_at)
     (folder / "capacity.csv").write_text("gpus,valid_from,valid_to\n24,2022-01-01T00:00:00Z,\n")
     for one in (read_capacity(folder / "capacity.csv", cluster="theta"), reading):
         cycle.ingest(folder / "store", one, loaded_at=LOADED_AT)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from gpupolicy.ingest.records import Batch, Layout, Line, Mended, read_batches, split_head
 from gpupolicy.ingest.slurm.durations import duration_s
+from gpupolicy.ingest.slurm.key_value import is_key_value, key_value_batches
+from gpupolicy.ingest.slurm.part import WHOLE_RECORD
 from gpupolicy.ingest.slurm.surplus import Fields, prove
 from gpupolicy.ingest.text import refusal, text_blocks, tool_error
 
@@ -63,17 +65,21 @@ KNOWN = USED | FREE_TEXT | FORMS.keys() | set(XDMOD_FIELDS)
 _CANONICAL = {name.casefold(): name for name in KNOWN}
 _HEADER = re.compile(r"\s*[A-Za-z]+([^A-Za-z0-9]+)(?=[A-Za-z]|$)")
 _DELIMITERS = ("|", "\x1f", "|#", "\t", ";", ",")
+_COMMENTS = frozenset({"Comment", "AdminComment"})
 _TELLING = ("minrt=", "resumable=", "gpu_util=")
 
 
 def sacct_batches(path: Path, fields: Sequence[str] | None) -> tuple[Layout, Iterator[Batch]]:
     """The layout of a file and its records, text columns under sacct's own names.
 
-    `fields` names the columns of a dump without a header; XDMoD's 26 are known. Raises UnreadableLog.
+    The layout is WHOLE_RECORD where each record names its own fields. `fields` names the columns of a dump
+    without a header; XDMoD's 26 are known. Raises UnreadableLog.
     """
     blocks = text_blocks(path)
     first = next(blocks)
     (number, text), rest = split_head(first)
+    if is_key_value(text):
+        return WHOLE_RECORD, key_value_batches(path, chain([first], blocks), fields=USED | _COMMENTS)
     layout = _layout(path, (number, text), fields)
     if layout.header is not None:
         number += 1

@@ -4,45 +4,38 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Literal
 
 import polars as pl
 
+from gpupolicy.ingest.canonical import MOMENT
 from gpupolicy.ingest.distinct import each_once
 from gpupolicy.ingest.moments import read_moments
 from gpupolicy.ingest.run_moments import STAMPS, early_start_flags, newest_of, run_moments
 from gpupolicy.ingest.slurm.durations import durations_s
+from gpupolicy.ingest.slurm.settings import Settings
+from gpupolicy.ingest.slurm.states import ENDED, KNOWN_STATES, RAN
 from gpupolicy.ingest.slurm.tres import counts, gres_gpus, tres_cpus, tres_gpus
 
-Count = Literal["gpus", "cpus"]
-
-ENDED = frozenset({
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
-    "TIMEOUT",
-})  # fmt: skip
-RAN = frozenset({"COMPLETED", "COMPLETING", "OUT_OF_MEMORY", "RUNNING", "SUSPENDED", "TIMEOUT"})
-OTHER_STATES = frozenset({
-    "CONFIGURING", "EXPEDITING", "LAUNCH_FAILED", "PENDING", "POWER_UP_NODE", "RECONFIG_FAIL", "REQUEUED",
-    "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD", "REVOKED", "SIGNALING", "SPECIAL_EXIT",
-    "STAGE_OUT", "STOPPED", "UPDATE_DB",
-})  # fmt: skip
 STAMP_FIELDS = dict(zip(STAMPS, ("Submit", "Eligible", "Start", "End"), strict=True))
 
 _NO_HOSTS = ("None assigned", "None", "(null)")
 
 
-def sacct_runs(
-    jobs: pl.DataFrame, *, cluster: str | None, timezone: str, count: Count, free_qos: frozenset[str]
-) -> pl.DataFrame:
-    """Runs as in RUNS; with `fault`, null in a good row, and a column for each flag.
+def sacct_runs(jobs: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Runs as in RUNS; with `fault`, null in a good row, `overdue_at`, and a column for each flag.
 
     `jobs` holds sacct's texts under sacct's names, and `line`; a field that was not asked for is missing.
     """
-    parts = [_names(jobs, cluster), _moments(jobs, timezone), _resources(jobs, count), _contract(jobs, free_qos)]
+    parts = [
+        _names(jobs, settings.cluster),
+        _moments(jobs, settings.timezone),
+        _resources(jobs, settings),
+        _contract(jobs, settings.free_qos),
+    ]
     runs = pl.concat(parts, how="horizontal")
     runs = runs.with_columns(started_at=pl.when(~_never_started()).then("started_at"))
     runs = runs.with_columns(*_gpus(), *_eligible(jobs))
-    return runs.with_columns(**_flags(), fault=_fault())
+    return runs.with_columns(**_flags(settings), fault=_fault(), overdue_at=_overdue_at(settings))
 
 
 def newest_moment(jobs: pl.DataFrame, runs: pl.DataFrame) -> datetime | None:
@@ -101,24 +94,31 @@ def _elapsed_ms(jobs: pl.DataFrame) -> pl.Series:
     told = jobs.select(
         "line",
         elapsed_s=field(jobs, "ElapsedRaw").cast(pl.Int64, strict=False).fill_null(durations_s(field(jobs, "Elapsed"))),
-        suspended_s=durations_s(field(jobs, "Suspended")).fill_null(0),
+        suspended_s=_suspended_s(jobs),
     )
     return (told["elapsed_s"] + told["suspended_s"]) * 1000
 
 
-def _resources(jobs: pl.DataFrame, count: Count) -> pl.DataFrame:
+def _suspended_s(jobs: pl.DataFrame) -> pl.Expr:
+    return durations_s(field(jobs, "Suspended")).fill_null(0)
+
+
+def _resources(jobs: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """What was allocated and what was asked for; null where the record does not say."""
-    if count == "gpus":
-        held, asked = tres_gpus(texts(jobs, "AllocTRES")), tres_gpus(texts(jobs, "ReqTRES"))
+    if settings.count == "gpus":
+        held, asked = (
+            tres_gpus(texts(jobs, name), mig_rule=settings.mig_rule, shards_per_gpu=settings.shards_per_gpu)
+            for name in ("AllocTRES", "ReqTRES")
+        )
         if "AllocGRES" in jobs.columns:
             held = _filled(held, gres_gpus(texts(jobs, "AllocGRES")))
     else:
         held, asked = counts(texts(jobs, "AllocCPUS", "NCPUS")), counts(texts(jobs, "ReqCPUS", "NCPUS"))
         held = _filled(held, tres_cpus(texts(jobs, "AllocTRES")))
         asked = _filled(asked, tres_cpus(texts(jobs, "ReqTRES")))
-    asked = asked.rename({"held": "asked", "gpu_type": "asked_type", "is_bad": "asked_is_bad"})
-    more = jobs.select("line", has_allocation=_has_allocation(jobs), tasks=_tasks(jobs)).drop("line")
-    return pl.concat([held, asked, more], how="horizontal")
+    asked = asked.select(asked="held", asked_type="gpu_type", asked_is_bad="is_bad")
+    more = jobs.select("line", has_allocation=_has_allocation(jobs), tasks=_tasks(jobs), suspended_s=_suspended_s(jobs))
+    return pl.concat([held, asked, more.drop("line")], how="horizontal")
 
 
 def _filled(held: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
@@ -134,6 +134,8 @@ def _has_allocation(jobs: pl.DataFrame) -> pl.Expr:
 
 def _tasks(jobs: pl.DataFrame) -> pl.Series:
     """How many workloads a record stands for: more than one in that of an array's waiting tasks (case sa-06)."""
+    if "PendingTasks" in jobs.columns:  # our own name for what Slurm's database and JSON say in numbers
+        return jobs["PendingTasks"].cast(pl.Int64).fill_null(1)
     ids = texts(jobs, "JobID")
     waiting = ids.str.contains("_[", literal=True).fill_null(value=False).arg_true()
     tasks = pl.repeat(1, len(ids), dtype=pl.Int64, eager=True)
@@ -204,16 +206,37 @@ def _eligible(jobs: pl.DataFrame) -> list[pl.Expr]:
     ]
 
 
-def _flags() -> dict[str, pl.Expr]:
+def _flags(settings: Settings) -> dict[str, pl.Expr]:
     has_started = pl.col("started_at").is_not_null()
-    holds_unknown = has_started & pl.col("held").is_null() & ~pl.col("is_bad")
+    is_silent = has_started & pl.col("held").is_null() & ~pl.col("is_bad")
+    is_untracked = has_started & (_is_untracked(settings) | pl.col("has_uncounted"))
     return {
-        "unknown_state": ~pl.col("state").is_in(list(ENDED | RAN | OTHER_STATES)).fill_null(value=True),
+        "unknown_state": ~pl.col("state").is_in(list(KNOWN_STATES)).fill_null(value=True),
         "ambiguous_local_time": pl.col("is_ambiguous"),
         **early_start_flags(),
-        "allocation_from_request": holds_unknown & pl.col("asked").is_not_null(),
-        "gpu_count_unknown": holds_unknown & pl.col("asked").is_null(),
+        "allocation_from_request": is_silent & pl.col("asked").is_not_null() & ~is_untracked,
+        "gpu_count_unknown": (is_silent & pl.col("asked").is_null()) | is_untracked,
     }
+
+
+def _is_untracked(settings: Settings) -> pl.Expr:
+    """A run in a partition that has nothing but GPUs holds some, whether Slurm tracks them or not (case sa-09)."""
+    if settings.count != "gpus":
+        return pl.lit(value=False)
+    return (pl.col("gpus") == 0) & pl.col("partition").is_in(list(settings.gpu_only_partitions)).fill_null(value=False)
+
+
+def _overdue_at(settings: Settings) -> pl.Expr:
+    """When an open run should have ended; null if nothing says (case sa-16).
+
+    Its limit stands still while it is suspended.
+    """
+    if settings.overrun_grace_h is None:
+        return pl.lit(None, MOMENT)
+    grace_s = round(settings.overrun_grace_h * 3600)
+    is_open = pl.col("ended_at").is_null() & (pl.col("state") != "SUSPENDED").fill_null(value=True)
+    allowed_ms = (pl.col("walltime_s") + pl.col("suspended_s") + grace_s) * 1000
+    return pl.when(is_open).then(pl.col("started_at") + allowed_ms.cast(pl.Duration("ms")))
 
 
 def _fault() -> pl.Expr:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import polars as pl
 
-from gpupolicy.ingest.canonical import RUNS
-from gpupolicy.ingest.table.mapping import Duration, Ratio, Source, TableMapping, Text, Truth, WorkloadId
+from gpupolicy.ingest.table.mapping import AnyMapping, Duration, Number, Ratio, Source, Text, Truth, WorkloadId
 
 UNIT_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
+OWN_UNIT = " s"  # ends a duration that is one already in the file, whatever unit the mapping names
 
-_MANGLED_ID = r"^\d(?:\.\d+)?E\+\d+$"  # what a spreadsheet makes of a long number (case cs-03); 6214e9 is a name
+_TIMES, _PLUS = " x ", " + "
+_MANGLED_ID = r"^\d+(?:\.\d+)?E\+\d+$"  # what a spreadsheet makes of a long number (case cs-03); 6214e9 is a name
 _WHOLE_FLOAT = r"^(-?\d+)\.0*$"
 _FIRST_WORD = r"^([^\s+]+)"
 
@@ -32,8 +34,17 @@ def told(text: pl.Expr, null_words: Sequence[str]) -> pl.Expr:
     return pl.when(~text.str.to_lowercase().is_in(nothing)).then(text)
 
 
-def read_cells(name: str, text: pl.Expr, source: Source, mapping: TableMapping) -> Cells:
-    """The values of a column of a run, as canonical.RUNS has it under that name; not for moments."""
+def text_of(source: Source, mapping: AnyMapping) -> pl.Expr:
+    """The text from which a column of ours is read; of several columns all of them, null if one is."""
+    cells = [told(pl.col(name), mapping.null_words) for name in source.needs]
+    if not cells:
+        return pl.lit(source.value, pl.String)
+    between = _TIMES if isinstance(source, Number) and source.product else _PLUS
+    return cells[0] if len(cells) == 1 else pl.concat_str(cells, separator=between)
+
+
+def read_cells(name: str, text: pl.Expr, source: Source, mapping: AnyMapping) -> Cells:
+    """The values of a column of ours as the source says; not for moments."""
     match source:
         case WorkloadId(line_number=True):
             return Cells(pl.col("line").cast(pl.String), _fault(pl.lit(value=False), ""))
@@ -47,8 +58,7 @@ def read_cells(name: str, text: pl.Expr, source: Source, mapping: TableMapping) 
             ms = duration_ms(text, source.unit, mapping)
             return Cells((ms.value / 1000).round().cast(pl.Int64), ms.fault)
         case _:
-            numbers = read_numbers(text, decimal=mapping.decimal, thousands=mapping.thousands)
-            return Cells(numbers.value.cast(RUNS[name]), numbers.fault)
+            return _numbers(text, source, mapping)
 
 
 def read_numbers(text: pl.Expr, *, decimal: str = ".", thousands: str | None = None) -> Cells:
@@ -63,10 +73,24 @@ def read_numbers(text: pl.Expr, *, decimal: str = ".", thousands: str | None = N
     return Cells(pl.when(is_good).then(number), _fault(text.is_not_null() & ~is_good, "bad_number"))
 
 
-def duration_ms(text: pl.Expr, unit: str, mapping: TableMapping) -> Cells:
+def duration_ms(text: pl.Expr, unit: str, mapping: AnyMapping) -> Cells:
     """Whole milliseconds."""
-    numbers = read_numbers(text, decimal=mapping.decimal, thousands=mapping.thousands)
-    return Cells((numbers.value * UNIT_MS[unit]).round().cast(pl.Int64), numbers.fault)
+    numbers = read_numbers(text.str.strip_suffix(OWN_UNIT), decimal=mapping.decimal, thousands=mapping.thousands)
+    unit_ms = pl.when(text.str.ends_with(OWN_UNIT)).then(UNIT_MS["s"]).otherwise(UNIT_MS[unit])
+    return Cells((numbers.value * unit_ms).round().cast(pl.Int64), numbers.fault)
+
+
+def _numbers(text: pl.Expr, source: Source, mapping: AnyMapping) -> Cells:
+    if len(source.needs) <= 1:
+        return read_numbers(text, decimal=mapping.decimal, thousands=mapping.thousands)
+    is_product = isinstance(source, Number) and source.product is not None
+    pieces = text.str.split(_TIMES if is_product else _PLUS)
+    numbers = [
+        read_numbers(pieces.list.get(at), decimal=mapping.decimal, thousands=mapping.thousands)
+        for at in range(len(source.needs))
+    ]
+    value = reduce(pl.Expr.mul if is_product else pl.Expr.add, (one.value for one in numbers))
+    return Cells(value, pl.coalesce(one.fault for one in numbers))
 
 
 def _words(name: str, text: pl.Expr, source: Text) -> Cells:
@@ -84,7 +108,7 @@ def _truths(text: pl.Expr, source: Truth) -> Cells:
     return Cells(pl.when(is_yes | is_no).then(is_yes), _fault(~(is_yes | is_no), "bad_value"))
 
 
-def _ratios(text: pl.Expr, source: Ratio, mapping: TableMapping) -> Cells:
+def _ratios(text: pl.Expr, source: Ratio, mapping: AnyMapping) -> Cells:
     numbers = read_numbers(text, decimal=mapping.decimal, thousands=mapping.thousands)
     ratio = numbers.value / 100 if source.form == "percent" else numbers.value
     return Cells(ratio, pl.coalesce(numbers.fault, _fault(ratio > 1, "bad_number")))

@@ -1,29 +1,36 @@
-"""Mapping files: which column of a table gives which column of a run, and in which form."""
+"""What a mapping says: which column of a table gives which column of ours, and in which form."""
 
 from __future__ import annotations
 
-import difflib
-import tomllib
+import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar, Literal, Self
 
-import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from gpupolicy.errors import InvalidInput
 from gpupolicy.ingest.moments import EPOCH_FORMS, check_timezone
 from gpupolicy.ingest.run_moments import STAMPS
 
 NULL_WORDS = ("", "-", "?", "\\N", "NULL", "(null)", "N/A", "NA", "NaN", "NaT", "None", "Unknown")
+COUNT_OF = "count of "  # how many there are in a list of that name
+OURS = {"line": "line (column)"}  # our `line` is where a row stands
+
+Unit = Literal["ms", "s", "min", "h"]
 
 
-class _Form(BaseModel):
+class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
-class Source(_Form):
-    """Where values come from: a column of the file, or one value for all rows."""
+class Source(Form):
+    """Where values come from: a column of the file, or one value for all rows.
+
+    In formats that nest, `a.b` is the field b of a; a list is its values with commas between them.
+    """
+
+    _places: ClassVar[tuple[str, ...]] = ("column", "value")
 
     column: str | None = None
     value: str | None = None
@@ -31,13 +38,32 @@ class Source(_Form):
 
     @model_validator(mode="after")
     def _from_one_place(self) -> Self:
-        if (self.column is None) == (self.value is None):
-            raise ValueError("give either column or value")
+        given = [place for place in self._places if getattr(self, place) is not None]
+        if len(given) > 1:
+            raise ValueError(f"give either {' or '.join(given)}")
+        if not given:
+            raise ValueError(f"give one of {', '.join(self._places)}")
         return self
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the file that are read."""
+        return () if self.column is None else (OURS.get(self.column, self.column),)
 
 
 class Text(Source):
+    _places = ("column", "file_name", "value")
+
     form: Literal["text", "whole_float"] = "text"  # whole_float: an id that was written as 24166353244411.0
+    file_name: str | None = None  # a pattern; what is in its brackets, or all that it fits, is the value
+
+    @model_validator(mode="after")
+    def _is_pattern(self) -> Self:
+        try:
+            re.compile(self.file_name or "")
+        except re.error as wrong:
+            raise ValueError(f"'{self.file_name}' is no regular expression: {wrong}") from None
+        return self
 
 
 class WorkloadId(Text):
@@ -45,30 +71,59 @@ class WorkloadId(Text):
 
     @model_validator(mode="after")
     def _from_one_place(self) -> Self:
-        if self.line_number == (self.column is not None) or self.value is not None:
+        if self.line_number == (self.column is not None) or self.value is not None or self.file_name is not None:
             raise ValueError("give either column or line_number: true")
         return self
 
 
 class Moment(Source):
-    """A stamp; or, with `after`, so much time after an earlier moment of the run, none if there is no column."""
+    """A stamp; or, with `since`, so much time after that moment; or, with `after`, so much after an earlier one.
+
+    With `after` and no column it is the same moment.
+    """
 
     form: str = "auto"
+    since: datetime | None = None  # without a zone: UTC
     after: Literal["submitted_at", "eligible_at", "started_at"] | None = None
-    unit: Literal["ms", "s", "min", "h"] = "s"
+    unit: Unit = "s"
 
     @model_validator(mode="after")
     def _from_one_place(self) -> Self:
         if self.value is not None or (self.column is None and self.after is None):
             raise ValueError("give column, or after, or both")
+        if self.since is not None and (self.after is not None or self.form != "auto"):
+            raise ValueError("since stands with column and unit alone")
         if self.form not in ("auto", *EPOCH_FORMS) and "%" not in self.form:
             known = ", ".join(("auto", *EPOCH_FORMS))
             raise ValueError(f"'{self.form}' is none of {known}, nor a format such as '%d.%m.%Y %H:%M'")
         return self
 
+    @property
+    def origin(self) -> datetime | None:
+        """`since` as UTC without a zone."""
+        if self.since is None or self.since.tzinfo is None:
+            return self.since
+        return self.since.astimezone(UTC).replace(tzinfo=None)
+
 
 class Duration(Source):
-    unit: Literal["ms", "s", "min", "h"] = "s"
+    unit: Unit = "s"
+
+
+class Number(Source):
+    """A number; the product or the sum of several columns; or how many things there are in a list."""
+
+    _places = ("column", "count", "product", "sum", "value")
+
+    count: str | None = None
+    product: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
+    sum: Annotated[tuple[str, ...], Field(min_length=2)] | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        if self.count is not None:
+            return (COUNT_OF + self.count,)
+        return self.product or self.sum or super().needs
 
 
 class Ratio(Source):
@@ -85,6 +140,13 @@ def _short(value: object) -> object:
     return {"column": value} if isinstance(value, str) else value
 
 
+def _words(value: object) -> object:
+    """As _short; and YAML's yes and no, which are truths where they stand as keys, are the words again."""
+    if isinstance(value, dict):
+        return {{True: "yes", False: "no"}.get(key, key): words for key, words in value.items()}
+    return _short(value)
+
+
 def _zone(name: str) -> str:
     try:
         return check_timezone(name) or name
@@ -92,36 +154,48 @@ def _zone(name: str) -> str:
         raise ValueError(str(unknown)) from None
 
 
-_Text = Annotated[Text, BeforeValidator(_short)]
-_Moment = Annotated[Moment, BeforeValidator(_short)]
-_Number = Annotated[Source, BeforeValidator(_short)]
-_Duration = Annotated[Duration, BeforeValidator(_short)]
-_Truth = Annotated[Truth, BeforeValidator(_short)]
+AnyText = Annotated[Text, BeforeValidator(_short)]
+AnyMoment = Annotated[Moment, BeforeValidator(_short)]
+AnyNumber = Annotated[Number, BeforeValidator(_short)]
+AnyDuration = Annotated[Duration, BeforeValidator(_short)]
+AnyRatio = Annotated[Ratio, BeforeValidator(_short)]
+AnyTruth = Annotated[Truth, BeforeValidator(_words)]
 
 
-class Columns(_Form):
-    """The columns of a run, as in canonical.RUNS, and where each comes from."""
+class Columns(Form):
+    """The columns of one of our frames, by their names there, and where each comes from."""
 
-    cluster: _Text | None = None
+    cluster: AnyText | None = None
+
+    def sources(self) -> Iterator[tuple[str, Source]]:
+        for name in type(self).model_fields:
+            source = getattr(self, name)
+            if source is not None:
+                yield name, source
+
+
+class RunColumns(Columns):
+    """The columns of a run, as in canonical.RUNS."""
+
     workload_id: Annotated[WorkloadId, BeforeValidator(_short)]
-    submitted_at: _Moment | None = None
-    eligible_at: _Moment | None = None
-    started_at: _Moment | None = None
-    ended_at: _Moment | None = None
-    gpus: _Number
-    gpu_type: _Text | None = None
-    account: _Text | None = None
-    user_name: _Text | None = None
-    partition: _Text | None = None
-    qos: _Text | None = None
-    state: _Text | None = None
-    hosts: _Text | None = None
-    walltime_s: _Duration | None = None
-    minimum_runtime_s: _Duration | None = None
-    is_resumable: _Truth | None = None
-    is_charged: _Truth | None = None
-    priority: _Number | None = None
-    utilization_ratio: Annotated[Ratio, BeforeValidator(_short)] | None = None
+    submitted_at: AnyMoment | None = None
+    eligible_at: AnyMoment | None = None
+    started_at: AnyMoment | None = None
+    ended_at: AnyMoment | None = None
+    gpus: AnyNumber
+    gpu_type: AnyText | None = None
+    account: AnyText | None = None
+    user_name: AnyText | None = None
+    partition: AnyText | None = None
+    qos: AnyText | None = None
+    state: AnyText | None = None
+    hosts: AnyText | None = None
+    walltime_s: AnyDuration | None = None
+    minimum_runtime_s: AnyDuration | None = None
+    is_resumable: AnyTruth | None = None
+    is_charged: AnyTruth | None = None
+    priority: AnyNumber | None = None
+    utilization_ratio: AnyRatio | None = None
 
     @model_validator(mode="after")
     def _moments_in_order(self) -> Self:
@@ -136,8 +210,8 @@ class Columns(_Form):
         return self
 
 
-class TableMapping(_Form):
-    """How to read one form of table, whatever file it stands in."""
+class AnyMapping(Form):
+    """How to read one form of table, whatever file and format it stands in."""
 
     columns: Columns
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None  # None: found from the header
@@ -145,77 +219,11 @@ class TableMapping(_Form):
     thousands: str | None = None
     timezone: Annotated[str, AfterValidator(_zone)] | None = None  # of stamps without a zone
     null_words: tuple[str, ...] = NULL_WORDS
-
-    def source_of(self, name: str) -> Source | None:
-        source: Source | None = getattr(self.columns, name)
-        return source
+    rows: str | None = None  # where in a JSON document the list of rows stands; None: the document is the list
 
 
-def load_mapping(path: Path) -> TableMapping:
-    """Read a mapping file, YAML or TOML.
+class TableMapping(AnyMapping):
+    """How to read a table of runs."""
 
-    Raises InvalidInput with every fault as `FILE:LINE: KEY: what is wrong; what would be right` (TOML: no line).
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        document, lines = _parse(path, text)
-    except (OSError, UnicodeDecodeError) as trouble:
-        raise InvalidInput(f"{path}: cannot be read: {trouble}") from None
-    except (yaml.YAMLError, tomllib.TOMLDecodeError) as trouble:
-        raise InvalidInput(f"{path}: is neither YAML nor TOML as its name says: {trouble}") from None
-    try:
-        return TableMapping.model_validate(document)
-    except ValidationError as wrong:
-        faults = sorted((_line_of(lines, error["loc"]), _fault(dict(error))) for error in wrong.errors())
-        told = [f"{path}{f':{line}' if line else ''}: {fault}" for line, fault in faults]
-        raise InvalidInput("\n".join(told)) from None
-
-
-def _parse(path: Path, text: str) -> tuple[object, dict[tuple[str, ...], int]]:
-    if path.suffix == ".toml":
-        return tomllib.loads(text), {}
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    lines = dict(_lines(node, ())) if node is not None else {}
-    return yaml.safe_load(text), lines
-
-
-def _lines(node: yaml.Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for key, value in node.value:
-        below = (*path, str(key.value))
-        yield below, key.start_mark.line + 1
-        yield from _lines(value, below)
-
-
-def _line_of(lines: dict[tuple[str, ...], int], path: tuple[str | int, ...]) -> int:
-    """The line of a key, or of the nearest around it; 0 if the file has none."""
-    steps = tuple(map(str, path))
-    while steps and steps not in lines:
-        steps = steps[:-1]
-    return lines.get(steps, 0)
-
-
-def _fault(error: dict[str, Any]) -> str:
-    where = ".".join(map(str, error["loc"])) or "the file"
-    if error["type"] == "missing":
-        return f"{where}: is missing"
-    if error["type"] == "extra_forbidden":
-        return f"{where}: unknown key; {_nearest(error['loc'])}"
-    return f"{where}: {error['msg'].removeprefix('Value error, ')}"
-
-
-def _nearest(path: tuple[str | int, ...]) -> str:
-    form: Any = TableMapping
-    for step in path[:-1]:
-        form = next(_forms_in(form.model_fields[step].annotation))
-    close = difflib.get_close_matches(str(path[-1]), list(form.model_fields), n=1)
-    return f"did you mean '{close[0]}'?" if close else f"known are {', '.join(form.model_fields)}"
-
-
-def _forms_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type of any kind
-    """The model in `Form`, `Form | None` or `Annotated[Form, ...]`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _forms_in(part)
+    columns: RunColumns
+    attempts: str | None = None  # a list in each row, of a workload's runs; a later one waits from the end of the last

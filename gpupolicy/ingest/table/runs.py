@@ -9,10 +9,10 @@ import polars as pl
 from gpupolicy.ingest.canonical import MOMENT, RUNS
 from gpupolicy.ingest.moments import Moments, read_moments
 from gpupolicy.ingest.run_moments import STAMPS, early_start_flags, run_moments
-from gpupolicy.ingest.table.cells import duration_ms, read_cells, told
-from gpupolicy.ingest.table.mapping import Moment, Source, TableMapping
+from gpupolicy.ingest.table.cells import duration_ms, read_cells, text_of
+from gpupolicy.ingest.table.mapping import AnyMapping, Moment, Source, TableMapping
 
-_NO_DURATION = {"eligible_at": "missing_value", "started_at": "unknown_start", "ended_at": "missing_runtime"}
+_NO_DURATION = {"started_at": "unknown_start", "ended_at": "missing_runtime"}
 _SAME_EPOCH_UNIT = r"^\d{9,}$"
 
 
@@ -23,58 +23,60 @@ def table_runs(
 
     `rows` holds the table's texts and `line`; `sources` says for each column of a run where it comes from.
     """
-    texts = rows.select("line", **{name: _told(source, mapping) for name, source in sources.items()})
-    moments = _moments(texts, sources, mapping, timezone)
+    texts = rows.select("line", **{name: text_of(source, mapping) for name, source in sources.items()})
+    moments = read_stamps(texts, sources, mapping=mapping, timezone=timezone)
     cells = {
         name: read_cells(name, pl.col(name), source, mapping) for name, source in sources.items() if name not in STAMPS
     }
-    values = texts.select("line", **{name: cell.value for name, cell in cells.items()})
+    values = texts.select("line", **{name: cell.value.cast(RUNS[name]) for name, cell in cells.items()})
     faults = texts.select("line", **{name: cell.fault for name, cell in cells.items()}).with_columns(
         **{name: moment.fault for name, moment in moments.items()}, epochs=_mixed_epochs(texts, sources)
     )
     stamps = run_moments(_all_four(moments, rows.height), _no_elapsed)
-    runs = _completed(pl.concat([values, stamps.drop("fault")], how="horizontal"), sources)
-    return runs.with_columns(_first_fault(texts, faults.drop("line"), sources)).with_columns(_last_fault())
+    runs = pl.concat([values, stamps.drop("fault")], how="horizontal")
+    runs = _completed(runs, tells_eligibility="eligible_at" in sources, has_attempts=mapping.attempts is not None)
+    return runs.with_columns(first_fault(texts, faults.drop("line"), sources)).with_columns(_last_fault())
 
 
-def _told(source: Source, mapping: TableMapping) -> pl.Expr:
-    if source.column is None:
-        return pl.lit(source.value, pl.String)
-    return told(pl.col(source.column), mapping.null_words)
-
-
-def _moments(
-    texts: pl.DataFrame, sources: Mapping[str, Source], mapping: TableMapping, timezone: str | None
+def read_stamps(
+    texts: pl.DataFrame, sources: Mapping[str, Source], *, mapping: AnyMapping, timezone: str | None
 ) -> dict[str, Moments]:
+    """The moments among the sources, in their order: one may be so much later than one before it."""
     moments: dict[str, Moments] = {}
-    for name in STAMPS:
-        source = sources.get(name)
+    for name, source in sources.items():
         if not isinstance(source, Moment):
             continue
-        if source.after is None:
+        if source.origin is not None:
+            at = pl.repeat(source.origin, texts.height, dtype=MOMENT, eager=True)
+            moments[name] = _after(texts, name, source, _certain(at), mapping)
+        elif source.after is None:
             moments |= read_moments(texts.select(name), timezone=timezone, form=source.form, no_moment=())
         elif source.after in moments:
             moments[name] = _after(texts, name, source, moments[source.after], mapping)
     return moments
 
 
-def _after(texts: pl.DataFrame, name: str, source: Moment, base: Moments, mapping: TableMapping) -> Moments:
+def _certain(at: pl.Series) -> Moments:
+    return Moments(at, at.clone(), pl.repeat(None, len(at), dtype=pl.String, eager=True))
+
+
+def _after(texts: pl.DataFrame, name: str, source: Moment, base: Moments, mapping: AnyMapping) -> Moments:
     """So much time after another moment; the same moment if the mapping names no column."""
     if source.column is None:
         return base
     later = duration_ms(pl.col(name), source.unit, mapping)
     read = texts.select(ms=later.value, fault=later.fault)
     at = base.at + read["ms"].cast(pl.Duration("ms"))
-    no_duration = pl.lit(None if source.optional else _NO_DURATION[name], pl.String)
+    may_lack = source.optional or source.since is not None
+    no_duration = pl.lit(None if may_lack else _NO_DURATION.get(name, "missing_value"), pl.String)
     is_missing = base.at.is_not_null() & read["ms"].is_null()
     fault = read.select(pl.coalesce("fault", pl.when(is_missing).then(no_duration))).to_series()
     return Moments(at, at.clone(), fault)
 
 
 def _all_four(moments: Mapping[str, Moments], height: int) -> dict[str, Moments]:
-    nothing = pl.repeat(None, height, dtype=MOMENT, eager=True)
-    none = Moments(nothing, nothing, pl.repeat(None, height, dtype=pl.String, eager=True))
-    return {name: moments.get(name, none) for name in STAMPS}
+    nothing = _certain(pl.repeat(None, height, dtype=MOMENT, eager=True))
+    return {name: moments.get(name, nothing) for name in STAMPS}
 
 
 def _no_elapsed(mask: pl.Series) -> pl.Series:
@@ -86,22 +88,29 @@ def _mixed_epochs(texts: pl.DataFrame, sources: Mapping[str, Source]) -> pl.Seri
     told = [
         pl.when(pl.col(name).str.contains(_SAME_EPOCH_UNIT)).then((pl.col(name).str.len_chars() - 9) // 3)
         for name in STAMPS
-        if isinstance(source := sources.get(name), Moment) and source.after is None and source.form == "auto"
+        if isinstance(source := sources.get(name), Moment) and _tells_its_unit(source)
     ]
     differ = pl.max_horizontal(told) != pl.min_horizontal(told) if len(told) > 1 else pl.lit(value=False)
     return texts.select("line", epochs=pl.when(differ).then(pl.lit("bad_time"))).to_series(1)
 
 
-def _completed(runs: pl.DataFrame, sources: Mapping[str, Source]) -> pl.DataFrame:
+def _tells_its_unit(source: Moment) -> bool:
+    return source.form == "auto" and source.after is None and source.since is None
+
+
+def _completed(runs: pl.DataFrame, *, tells_eligibility: bool, has_attempts: bool) -> pl.DataFrame:
     """What the table does not say: submitted when started, eligible when submitted, charged unless free.
 
-    Where it tells of eligibility, a workload without it that did not start was never eligible.
+    Where it tells of eligibility, a workload without it that did not start was never eligible. A later attempt
+    has been eligible since the end of the one before.
     """
     absent = [pl.lit(None, dtype).alias(name) for name, dtype in RUNS.items() if name not in runs.columns]
     is_charged = pl.coalesce("is_charged", pl.col("minimum_runtime_s") != 0, pl.lit(value=True))
     submitted = pl.coalesce("submitted_at", "started_at")
-    was_eligible = pl.col("started_at").is_not_null() | ("eligible_at" not in sources)
+    was_eligible = pl.col("started_at").is_not_null() | (not tells_eligibility)
     eligible = pl.coalesce("eligible_at", pl.when(was_eligible).then(submitted))
+    if has_attempts:
+        eligible = pl.max_horizontal(eligible, pl.col("ended_at").shift(1).over("workload_id", "submitted_at"))
     return (
         runs.with_columns(absent)
         .with_columns(submitted_at=submitted, eligible_at=eligible, is_charged=is_charged)
@@ -109,8 +118,8 @@ def _completed(runs: pl.DataFrame, sources: Mapping[str, Source]) -> pl.DataFram
     )
 
 
-def _first_fault(texts: pl.DataFrame, faults: pl.DataFrame, sources: Mapping[str, Source]) -> list[pl.Series]:
-    """The first cell of a row that cannot be read, and what stands in it."""
+def first_fault(texts: pl.DataFrame, faults: pl.DataFrame, sources: Mapping[str, Source]) -> list[pl.Series]:
+    """`fault` and `detail`: the first cell of a row that cannot be read, and what stands in it."""
     said = {
         name: pl.format("{} '{}'", pl.lit(sources[name].column or name), texts[name].fill_null(""))
         for name in faults.columns
