@@ -200,6 +200,7 @@ def test_series_of_several_clusters_keep_their_names_or_are_refused(read: Read) 
         ({"status": "error", "errorType": "bad_data", "error": "parse error"}, "answered bad_data: parse error"),
         ({"code": 200, "data": []}, "this is no reply of Prometheus: it has code, data"),
         ({"status": "success", "data": {"resultType": "scalar", "result": [1, "2"]}}, "no_range"),
+        ({"status": "success", "data": {"resultType": "matrix", "result": [{"values": [[1]]}]}}, "no pairs of a time"),
     ],
 )
 def test_an_answer_that_is_no_range_is_refused(read: Read, reply: dict[str, Any], message: str) -> None:

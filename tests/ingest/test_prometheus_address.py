@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -36,7 +37,8 @@ class Answers(BaseHTTPRequestHandler):
             self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/good/")
         self.end_headers()
         echo = json.dumps({"status": "error", "errorType": "auth", "error": f"no: {self.headers['Authorization']}"})
-        self.wfile.write({"good": NOTHING, "slow": NOTHING, "echo": echo}.get(kind, "<html>log in</html>").encode())
+        with suppress(BrokenPipeError):  # who waited too long has left
+            self.wfile.write({"good": NOTHING, "slow": NOTHING, "echo": echo}.get(kind, "<html>log in</html>").encode())
 
     def log_message(self, *_: object) -> None:
         """Nothing: a test's output is for its own words."""
