@@ -6,7 +6,6 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +19,11 @@ from gpupolicy.errors import InvalidInput, InvalidPolicy
 
 _UNIT_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _FINEST = 10**18  # times a span's GPU-nanoseconds this still fits 128 bits
+# no exponents and few digits: a number that takes a page is no share, and its fraction could take all memory
+_SHARE = re.compile(r"(?P<number>-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20}|\d{1,18}/[1-9]\d{0,17}))\s*(?P<percent>%)?")
+_MOST_VALUES = 200_000
+_DEEPEST = 200
+_TOO_DEEP = f"nested too deeply; a tree has at most {_DEEPEST} levels"
 _LISTS = ("children", "researchers")
 _NAME = re.compile(r"[^/\s](?:[^/\n]*[^/\s])?")
 _A_SHARE = "a share such as 35%, 0.35 or 7/20"
@@ -66,10 +70,10 @@ def parse_share(value: object) -> Fraction:
     YAML's floats come in as the text that was typed, so 0.1 is a tenth and not its nearest double.
     """
     text = str(value).strip()
-    try:
-        share = Fraction(Decimal(text[:-1].strip())) / 100 if text.endswith("%") else Fraction(text)
-    except (ValueError, ArithmeticError):
-        raise ValueError(f"'{text}' is not {_A_SHARE}") from None
+    match = _SHARE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text[:40]}' is not {_A_SHARE}")
+    share = Fraction(match["number"]) / (100 if match["percent"] else 1)
     if not 0 <= share <= 1:
         hint = f"; write {text}% for percent" if 1 < share <= 100 and not text.endswith("%") else ""  # noqa: PLR2004
         raise ValueError(f"'{text}' is outside 0% to 100%{hint}")
@@ -79,9 +83,9 @@ def parse_share(value: object) -> Fraction:
 def parse_duration_s(value: object) -> int:
     """7d, 8h, 90min or 30s as whole seconds; a bare number has no unit and is refused."""
     text = str(value).strip()
-    match = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)", text.lower())
+    match = re.fullmatch(r"(-?\d{1,12}(?:\.\d{1,6})?)\s*([a-z]+)", text.lower())
     if match is None or match[2] not in _UNIT_S:
-        raise ValueError(f"'{text}' is not a duration such as 7d, 8h, 15min or 30s")
+        raise ValueError(f"'{text[:40]}' is not a duration such as 7d, 8h, 15min or 30s")
     seconds = Fraction(match[1]) * _UNIT_S[match[2]]
     if seconds < 0:
         raise ValueError(f"'{text}' is below zero")
@@ -105,6 +109,8 @@ def _quarter(value: object) -> Quarter:
 
 
 def _node_name(value: object) -> str:
+    if value is None:
+        raise ValueError("is missing")
     text = str(value)
     if not _NAME.fullmatch(text):
         raise ValueError(f"'{text}' cannot be a node's name: no '/', no line break, no blanks around it")
@@ -167,6 +173,7 @@ class _Document:
     lines: dict[_Steps, int] = field(default_factory=dict)
     twice: list[tuple[_Steps, int]] = field(default_factory=list)
     cycles: list[tuple[_Steps, int]] = field(default_factory=list)
+    refusal: str = ""
 
     def line_of(self, path: _Steps) -> int:
         while path and path not in self.lines:
@@ -178,6 +185,8 @@ def _parse_yaml(text: str, name: str) -> _Document:
     document = _Document()
     try:
         top = yaml.compose(text, Loader=yaml.SafeLoader)
+    except RecursionError:
+        raise InvalidPolicy([f"{name}:1: {_TOO_DEEP}"]) from None
     except yaml.MarkedYAMLError as trouble:
         mark = trouble.problem_mark or trouble.context_mark
         line = mark.line + 1 if mark else 1
@@ -189,11 +198,19 @@ def _parse_yaml(text: str, name: str) -> _Document:
     if not isinstance(top, yaml.MappingNode):
         raise InvalidPolicy([f"{name}:1: a policy file begins with keys such as quarter: and tree:"])
     document.value = _plain(top, (), document, above=())
+    if document.refusal:
+        raise InvalidPolicy([f"{name}:1: {document.refusal}"])
     return document
 
 
 def _plain(node: yaml.Node, path: _Steps, document: _Document, *, above: tuple[int, ...]) -> Any:  # noqa: ANN401 - YAML is anything
     document.lines[path] = node.start_mark.line + 1
+    if len(document.lines) > _MOST_VALUES:
+        document.refusal = f"more than {_MOST_VALUES:,} values, aliases counted each time they stand there"
+    if len(above) > 2 * _DEEPEST:  # a level is a node and its list of children
+        document.refusal = _TOO_DEEP
+    if document.refusal:
+        return None
     if id(node) in above:
         # an alias that points at a node around it: the tree would go round for ever (case tr-05)
         document.cycles.append((path, node.start_mark.line + 1))

@@ -173,3 +173,28 @@ def test_the_policy_in_force_is_named_for_its_quarter(tmp_path: Path) -> None:
     assert policy_in_force(tmp_path, Quarter(2026, 3)) == tmp_path / "2026Q3.yaml"
     with pytest.raises(InvalidInput, match=r"no policy in force for 2026Q4.*holds 2026Q3.*--policy FILE"):
         policy_in_force(tmp_path, Quarter(2026, 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("quarter: 2026Q3\ntree: " + "{name: n, children: [" * 3000 + "]}" * 3000, "nested too deeply"),
+        ("quarter: 2026Q3\ntree: " + "{name: n, children: [" * 220 + "]}" * 220, "nested too deeply"),
+        (
+            "x0: &x0 [a,a,a,a,a,a,a,a,a,a]\n"
+            + "".join(f"x{n}: &x{n} [{','.join([f'*x{n - 1}'] * 10)}]\n" for n in range(1, 9)),
+            "more than 200,000 values",
+        ),
+    ],
+    ids=["3000 levels", "220 levels", "aliases of aliases"],
+)
+def test_a_file_that_would_take_all_memory_is_refused(text: str, told: str) -> None:
+    (fault,) = faults_of(text)
+
+    assert told in fault
+
+
+@pytest.mark.parametrize("typed", ["1e400", "1e-999999999", "NaN", "inf", "0x1", "1/0", "1_0%", "9" * 5000, "--5%", ""])
+def test_what_is_no_share_is_refused_at_once(typed: str) -> None:
+    with pytest.raises(ValueError, match="is not a share"):
+        parse_share(typed)

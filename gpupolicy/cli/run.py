@@ -1,4 +1,7 @@
-"""`gpupolicy demo`, `gpupolicy report` and `gpupolicy dashboard`: what people look at."""
+"""`gpupolicy demo`, `gpupolicy report` and `gpupolicy dashboard`: what people look at.
+
+Notebooks and the web server take seconds to import, so the verbs that need them do it when they run.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,7 @@ from gpupolicy import assets, cycle
 from gpupolicy.cli.measure import From, NodeName, PolicyFile, To
 from gpupolicy.cli.options import Format, options_of, parse_moment
 from gpupolicy.cli.output import Column, show, tell
-from gpupolicy.demo import POLICY, run_demo
 from gpupolicy.errors import InvalidInput
-from gpupolicy.reports import run_report
-from gpupolicy.serving import serve_dashboards
 
 report_app = typer.Typer(help="Notebooks into dated, self-contained HTML reports.", no_args_is_help=True)
 
@@ -36,6 +36,9 @@ def demo(
     port: Port = 5006,
 ) -> None:
     """The whole way on a sample institute: logs to store, measures, weights, plan, report, dashboard."""
+    from gpupolicy.demo import POLICY, run_demo
+    from gpupolicy.serving import serve_dashboards
+
     options = options_of(context)
     began = monotonic()
     made = run_demo(folder, made_at=datetime.now(UTC), tell=lambda line: tell(f"[{monotonic() - began:4.1f} s] {line}"))
@@ -56,6 +59,8 @@ def dashboard(
     ] = "127.0.0.1",
 ) -> None:
     """Serve the dashboard until Ctrl-C."""
+    from gpupolicy.serving import serve_dashboards
+
     serve_dashboards(store=options_of(context).store, policy=policy, port=port, address=address, on_ready=_tell_address)
 
 
@@ -73,6 +78,8 @@ def run(
     policy: PolicyFile = None,
 ) -> None:
     """Run one notebook and write its report."""
+    from gpupolicy.reports import run_report
+
     options = options_of(context)
     in_force = policy or cycle.policy_file_for(options.store, at=options.at)
     given = {"node": node, "starts_at": parse_moment(from_), "ends_at": parse_moment(to), "cluster": options.cluster}

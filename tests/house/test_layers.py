@@ -41,3 +41,12 @@ def test_dashboards_and_notebooks_use_public_names_only(repository: Path) -> Non
     ]
 
     assert private == []
+
+
+def test_the_command_line_starts_without_the_stacks_that_only_some_verbs_need() -> None:
+    heavy = {"panel", "papermill", "nbconvert", "altair", "grpc"}
+    script = "import sys, gpupolicy.cli; print(*sys.modules)"
+
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert heavy & set(run.stdout.split()) == set()
